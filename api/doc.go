@@ -7,6 +7,7 @@
 //	data          znodes, transactions, sessions, watches
 //	coordination  locks, elections, groups, fencing tokens
 //	ui            the dashboard's files
+//	body          bodies that the command line reads, too
 //	admin         the ensemble, backups, AdminServer's commands, metrics, health, documents
 //
 // It keeps no state of the ensemble: it translates requests into commands and reads
@@ -18,25 +19,26 @@
 //
 //   - parameters: q.Query.Flag, Integer, Duration, Version, Zxid, ACL; q.ZnodePath for
 //     the {path} of the pattern, q.Vars for the rest; q.Data for a body as it is, q.Decode
-//     for JSON. Their errors name what is wrong; return them as they are.
+//     for JSON. Their errors name the parameter and the reason; return them as they are.
 //   - reading: q.View(func(v *server.View)), quickly, and nothing else of the server's
 //     state, so that the answer's Zk-Zxid is true.
 //   - writing: q.Do(&state.Command{...}), which sets identities, session and key. Check
 //     Result.Code. An operation of several commands must choose each by the request and
-//     the results before, not by what it reads: only then is it repeated alike with an
-//     Idempotency-Key (createWithParents; deleteAll is the exception, and its comment
-//     explains why that is right).
+//     the earlier results, not by the state that it reads: only then does a repetition with
+//     an Idempotency-Key send the same commands (see createWithParents).
 //   - answering: q.Answer(status, body); an error is a *rest.Problem, or rest.Fail(code,
 //     path) for one of ZooKeeper's, to which rest.Explain gives a status and a hint.
 //   - waiting: q.Context ends after rest.RequestTimeout. A handler that waits longer takes
-//     a place with q.Core.Long.Enter, uses the context of q.HTTP, and ends when
-//     q.Core.Long.Until does.
+//     a place with q.EnterLong, uses the context of q.HTTP, and ends when q.Core.Long.Until
+//     does.
 //
-// Then give it a row in its package's Routes, and an entry in admin/openapi/*.json, in
-// which only what is particular stands: complete adds the common parameters, headers and
-// problems. TestRoutes_EqualTheDocument compares the two. The client of the tests checks
-// every answer against the document, and the package's tests fail when a documented answer
-// was never given. Last, show it in docs/http.md, whose commands TestWalk runs.
+// Then give it a row in its package's Routes, and an entry in admin/openapi/*.json with
+// its particulars: complete adds the common parameters, headers and problems.
+// TestRoutes_EqualTheDocument compares the two. A body that the command line reads, too, is
+// a type of package body, and TestContract_TypesEqualTheirSchemas compares it with the
+// document. The client of the tests checks every answer against the document, and the
+// package's tests fail if a documented answer was never given. Last, show the operation in
+// docs/http.md, whose commands TestWalk runs.
 //
 // # Concurrency
 //
@@ -45,14 +47,16 @@
 // stream. Two goroutines run from the first Serve to Shutdown: metrics.History.Record,
 // which measures every ten seconds, and rest.LongRequests.Watch, which every second asks
 // whether the server serves. While it does not, and when it is drained or stops, streams
-// report how far they were and end, long polls answer with what they have, and Shutdown
-// waits for both. A client that goes away ends its stream, long poll or place in a queue; other
-// requests are answered to their end, since it may have closed its own side only, and read on.
+// report their position and end, long polls answer with the events so far, and Shutdown
+// waits for both. A client that disconnects ends its stream, long poll or place in a queue;
+// other requests are answered to their end, since it may have closed its own side only, and
+// read on.
 //
-// Locks: Server.mu (whether Serve was called, connections), rest.LongRequests.mu (the open streams by
-// address; the server is asked under it whether it serves), the mutex of each operation's
-// request metrics and of the history, and admin's, which is held while a backup is sent. No lock of these is
-// held while another of them is taken.
+// Locks: Server.mu (whether Serve was called, connections), rest.LongRequests.mu (their
+// context; under it the server is asked whether it serves), one for each bound of what
+// clients may hold (long requests, searches, bodies, keys, sessions), one for the metrics of
+// each operation and for the history, and that of the snapshots, which is held while a backup
+// is sent. None of these is held while another of them is taken.
 //
 // Promised: a stream's events are in the order of zxids, each once; an answer is sent
 // after the write it speaks of was applied on this server. Not promised: any order

@@ -70,7 +70,7 @@ const (
 	maxConns = 16_384
 	// maxPerAddress leaves room for others beside all that one address has: a proxy's clients have one.
 	maxPerAddress = maxConns / 2
-	// localConns is how many of maxConns are for this machine, whoever has the others.
+	// localConns is how many of maxConns are reserved for this machine.
 	localConns = 64
 	// quietTime is for how long clients that use their connections are waited for when the server stops.
 	quietTime = 100 * time.Millisecond
@@ -101,7 +101,7 @@ func New(srv Backend, e *membership.Ensemble, cfg Config) *Server {
 	return s
 }
 
-// routes returns all operations, and what has to run while they are served.
+// routes returns all operations, and a function that has to run while they are served.
 func routes(core *rest.Core, srv Backend, e *membership.Ensemble, cfg admin.Config) (all []rest.Route, run func()) {
 	cfg.Others = ui.Routes()
 	all, run = admin.Routes(core, srv, e, cfg)
@@ -163,7 +163,7 @@ func isLoopback(l net.Listener) bool {
 // request is on its way when the server closes them.
 func (s *Server) closeWhenStopping(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer crash.OnPanic(http.ErrAbortHandler) // net/http would go on, with the locks that the handler holds
+		defer crash.OnPanic(http.ErrAbortHandler) // net/http would continue, with the locks that the handler holds
 		if s.leaving.Load() || s.core.Server.Draining() {
 			w.Header().Set("Connection", "close")
 		}

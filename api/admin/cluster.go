@@ -28,7 +28,7 @@ type cluster struct {
 // reported soon.
 const statusTimeout = 3 * time.Second
 
-// asMember is an operation on the ensemble that only those answer who take part in it: a client goes on to another.
+// asMember is an operation on the ensemble that only its members answer: a client of another server goes to the next.
 func asMember(handle func(*rest.Request) error) func(*rest.Request) error {
 	return func(q *rest.Request) error {
 		s := q.Core.Server.Status()
@@ -106,7 +106,7 @@ func knownOf(s *membership.Status) map[state.ServerID]*body.Known {
 	return all
 }
 
-// contactText says how long ago there was contact; nil: there never was.
+// contactText is how long ago there was contact; nil: never.
 func contactText(d time.Duration) *string {
 	if d >= metrics.ContactNever {
 		return nil
@@ -136,7 +136,7 @@ func memberOf(m *state.Member, s *consensus.Status) body.Member {
 	return b
 }
 
-// drainBody says whether this server can be stopped.
+// drainBody tells whether this server can be stopped.
 type drainBody struct {
 	Server   state.ServerID `json:"server"`
 	Draining bool           `json:"draining"`
@@ -219,7 +219,7 @@ type electionBody struct {
 	OutageMS float64        `json:"outage_ms"`
 }
 
-// listServers lists the members, for those who may not see how they stand.
+// listServers lists the members, for clients that may not see their state.
 func (h *cluster) listServers(q *rest.Request) error {
 	rows := []serverRow{}
 	for id, m := range h.ensemble.Members() {

@@ -91,7 +91,7 @@ func (h *commands) list(q *rest.Request) error {
 }
 
 // run carries out a command. Its errors are in the field error, as ZooKeeper's
-// are, except that who asks for a command that there is not gets 404.
+// are, except that an unknown command is 404.
 func (h *commands) run(q *rest.Request) error {
 	name := q.Vars["command"]
 	all := h.all()
@@ -117,7 +117,7 @@ func (h *commands) run(q *rest.Request) error {
 	return q.Answer(http.StatusOK, out)
 }
 
-// commandRuok says that the server answers, and no more.
+// commandRuok reports that the server answers, and no more.
 func commandRuok(*rest.Request, object) error { return nil }
 
 // The commands about this server and the ensemble.
@@ -138,7 +138,7 @@ func (h *commands) configuration(q *rest.Request, out object) error {
 	return nil
 }
 
-// environment shows the process's surroundings. What only a JVM has is left out.
+// environment shows the process's surroundings, without those of a JVM.
 func (h *commands) environment(q *rest.Request, out object) error {
 	out["zookeeper.version"] = h.fullVersion()
 	out["go.version"], out["os.name"], out["os.arch"] = runtime.Version(), runtime.GOOS, runtime.GOARCH
@@ -171,13 +171,13 @@ func (h *commands) hash(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandReadOnly says no: a server without a majority does not serve at all.
+// commandReadOnly answers no: a server without a majority does not serve at all.
 func commandReadOnly(q *rest.Request, out object) error {
 	out["read_only"] = false
 	return nil
 }
 
-// leader says who leads.
+// leader shows the leader.
 func (h *commands) leader(q *rest.Request, out object) error {
 	s := q.Core.Server.Status()
 	if s.Role == consensus.RoleStandalone {

@@ -50,7 +50,7 @@ func connectionInfo(c *metrics.Connection, brief bool) object {
 	return out
 }
 
-// needPort says that a command is about the ZooKeeper port, and there is none.
+// needPort returns the ZooKeeper port, or answers that there is none.
 func (h *commands) needPort(q *rest.Request, out object) (Port, bool) {
 	if h.cfg.Port == nil {
 		out["error"] = "this server has no ZooKeeper port"
@@ -154,8 +154,8 @@ func (h *commands) setTraceMask(q *rest.Request, out object) error {
 	return nil
 }
 
-// observers lists the observers that are connected. Other than in ZooKeeper, who
-// does not lead knows of none.
+// observers lists the observers that are connected. Unlike in ZooKeeper, only the
+// leader knows of any.
 func (h *commands) observers(q *rest.Request, out object) error {
 	list := []object{}
 	if q.Core.Server.Status().Role == consensus.RoleLeader {
@@ -184,13 +184,13 @@ func (h *commands) observers(q *rest.Request, out object) error {
 // hundred megabytes of text.
 const maxListed = 1 << 20
 
-// hiding returns which paths an answer must not name, and refuses who may not be shown what others do.
+// hiding returns which paths an answer must not name, and refuses clients that may not see others.
 func hiding(q *rest.Request) (hidden func(path string) bool, err error) {
 	all, err := q.NeedInsight()
 	return func(path string) bool { return !all && !tellable(q, path) }, err
 }
 
-// tellable reports whether who asks may be told of a path.
+// tellable reports whether the client may know of a path.
 func tellable(q *rest.Request, path string) (yes bool) {
 	q.Core.Server.View(func(v *server.View) { yes = v.Tree().Tellable(path, q.IDs) })
 	return yes

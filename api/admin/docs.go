@@ -17,8 +17,8 @@ import (
 )
 
 // openapiFiles are the parts of the OpenAPI document, one for each group of
-// resources. They say what is particular about an operation; what all have in common
-// is added by complete.
+// resources. They have the particulars of an operation; complete adds what all have in
+// common.
 //
 //go:embed openapi/*.json
 var openapiFiles embed.FS
@@ -97,8 +97,8 @@ func merge(into, from object, at string) error {
 	return nil
 }
 
-// complete adds what all operations have: common parameters, headers, problems, and who may ask. routes are those that
-// are not for whom an ACL permits.
+// complete adds what all operations have: common parameters, headers, problems, and who may send them. routes are those
+// with another Access than ByACL.
 func complete(doc object, routes []rest.Route) {
 	shared := doc["components"].(object)["responses"].(object)
 	for status, r := range shared {
@@ -133,7 +133,7 @@ func accessOf(routes []rest.Route, path, method string) rest.Access {
 	return routes[i].Access
 }
 
-// completeAccess says who may ask for an operation, for people and for programs.
+// completeAccess documents who may send an operation, for people and for programs.
 func completeAccess(op object, access rest.Access) {
 	needs := "Needs what the ACLs of the znodes ask for."
 	switch access {
@@ -196,7 +196,7 @@ func addHeaders(response object) {
 
 func ref(kind, name string) object { return object{"$ref": "#/components/" + kind + "/" + name} }
 
-// sortedKeys is for what has to be in one order.
+// sortedKeys are the keys in one order.
 func sortedKeys(o object) []string { return slices.Sorted(maps.Keys(o)) }
 
 //go:embed docs.html

@@ -84,8 +84,8 @@ func check(name string, ok bool, detail string) body.Check {
 	return body.Check{Name: name, OK: ok, Detail: detail}
 }
 
-// certificateCheck is about the certificate of a server that has one. It is reported and does not count: who has a
-// connection keeps it.
+// certificateCheck is about the certificate of a server that has one. It is reported and does not count: open
+// connections are kept.
 func certificateCheck(name string, c Certificate) []body.Check {
 	if c == nil {
 		return nil
@@ -113,9 +113,9 @@ func (h *health) otherChecks() []body.Check {
 // memoryShown is for how long a refused write is reported.
 const memoryShown = time.Minute
 
-// readyChecks are the parts. Memory is reported and does not count: reads and deletes go on. Nor does the self check:
-// who is wrong is halted, and where that cannot be told, all serve. Nor a snapshot that failed: the log grows. What
-// follows from a halt, or from there being no ensemble yet, is left out.
+// readyChecks are the checks of this server. Memory is reported and does not count: reads and deletes continue. Nor does
+// the self check: a server that is known to be wrong is halted, and otherwise all serve. Nor a failed snapshot: the log
+// grows. The consequences of a halt, or of belonging to no ensemble yet, are left out.
 func (h *health) readyChecks(q *rest.Request, s *consensus.Status) []body.Check {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {
@@ -210,7 +210,7 @@ type historyBody struct {
 	Rows     []metrics.Row `json:"rows"`
 }
 
-// getHistory shows the rows behind a moment.
+// getHistory shows the rows after a moment.
 func (h *monitor) getHistory(q *rest.Request) error {
 	since, err := q.Query.Integer("since", 0, 0, math.MaxInt)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/zk-lite/zk-lite/server/insight"
 )
 
-// insights show what was slow, which sessions have expired and who uses the server most.
+// insights show slow requests, expired sessions and the largest users of the server.
 type insights struct {
 	server Server
 	port   Port // nil: there is none
 }
 
-// maxNewest is how many items a page has at most, and what it has when limit= does not say.
+// maxNewest is how many items a page has at most, and without limit=.
 const maxNewest = 1000
 
 // listSlowRequests shows the newest requests that were slow on this server.
@@ -57,13 +57,13 @@ func slowEntry(e *insight.SlowEntry) (b body.SlowEntry, id uint64) {
 	return body.SlowEntry{ID: e.ID, At: e.At.UTC(), Index: e.Index, Term: e.Term, StagesMS: stages}, e.ID
 }
 
-// threshold is what a request must take to be slow.
+// threshold is the time from which on a request is slow.
 func threshold(q *rest.Request) *float64 {
 	ms := millis(q.Core.Config.Slow.Threshold())
 	return &ms
 }
 
-// answerNewest answers with a page of what list returns; threshold may be nil.
+// answerNewest answers with a page of the items that list returns; threshold may be nil.
 func answerNewest[T, B any](
 	q *rest.Request, threshold *float64, list func(before uint64, limit int) []T, item func(*T) (b B, id uint64),
 ) error {
@@ -127,7 +127,7 @@ var topMeasures = []string{"requests", "bytes", "watches"}
 // maxTop is how many of each kind are listed at most.
 const maxTop = 100
 
-// top shows who uses this server most.
+// top shows the sessions, addresses and paths with the most requests, bytes or watches.
 func (h *insights) top(q *rest.Request) error {
 	by := topMeasures[0]
 	if q.Query.Has("by") {

@@ -66,7 +66,7 @@ func (h *cluster) addMember(q *rest.Request) error {
 	return q.Answer(http.StatusOK, out)
 }
 
-// parseMember reads what follows server.N= in a configuration: host:peerPort, then
+// parseMember reads the value of server.N= in a configuration: host:peerPort, then
 // perhaps :electionPort, then perhaps ;[clientHost:]clientPort.
 func parseMember(text string) (m state.Member, err error) {
 	peer, client, hasClient := strings.Cut(text, ";")
@@ -93,7 +93,7 @@ func parseMember(text string) (m state.Member, err error) {
 	return m, nil
 }
 
-// cutHost cuts the host, which is in brackets if it has colons, off what follows it.
+// cutHost cuts the host, which is in brackets if it has colons, off the rest.
 func cutHost(text string) (host, rest string, ok bool) {
 	if after, ipv6 := strings.CutPrefix(text, "["); ipv6 {
 		host, rest, ok = strings.Cut(after, "]:")
@@ -182,7 +182,7 @@ func (h *cluster) raiseLevel(q *rest.Request) error {
 }
 
 const (
-	// newsTimeout is how long the answer to a transfer waits for this server to hear of
+	// newsTimeout is how long the answer to a transfer waits until this server knows
 	// the new leader, and newsInterval how often it looks: a few times in a heartbeat.
 	newsTimeout  = 2 * time.Second
 	newsInterval = 10 * time.Millisecond
@@ -213,8 +213,8 @@ func (h *cluster) transfer(q *rest.Request) error {
 	return q.Answer(http.StatusOK, map[string]any{"leader": s.Leader, "term": s.Term})
 }
 
-// needLeader reports that this server knows no leader, and hears of none for a moment: a change would wait for one for
-// longer than people do, who could not tell then whether it has happened.
+// needLeader reports that this server knows no leader, and hears of none for a moment: a change would wait for one
+// longer than its sender, who would not know then whether it has happened.
 func needLeader(q *rest.Request) error {
 	if awaitLeader(q, state.NoServer).Leader == state.NoServer {
 		return clusterProblem(membership.ErrNoLeader)
@@ -222,7 +222,7 @@ func needLeader(q *rest.Request) error {
 	return nil
 }
 
-// awaitLeader waits a moment until this server knows who leads now: that server, or with
+// awaitLeader waits a moment until this server knows that server to lead, or with
 // NoServer any.
 func awaitLeader(q *rest.Request, to state.ServerID) consensus.Status {
 	late := time.NewTimer(newsTimeout)

@@ -56,11 +56,11 @@ type Config struct {
 	Port      Port                // the server's ZooKeeper port; nil: it has none
 	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.
 	Certificate, PeerCertificate Certificate
-	// Others are operations of other packages that are not for whom an ACL permits; the document says so.
+	// Others are operations of other packages with another Access than ByACL, for the document.
 	Others []rest.Route
 }
 
-// Certificate is what is known of a server's certificate.
+// Certificate is the state of a server's certificate.
 type Certificate interface {
 	Expires() time.Time // zero: there is none
 	Err() error         // why a newer one is not in use; nil: there is none, or it is
@@ -78,7 +78,8 @@ type handlers struct {
 	snapshots *snapshots
 }
 
-// Routes returns the operations of this package, and what has to run while the server serves, until the core stops.
+// Routes returns the operations of this package, and a function that has to run while the server serves; it returns
+// when the core stops.
 func Routes(core *rest.Core, srv Server, e *membership.Ensemble, cfg Config) (all []rest.Route, run func()) {
 	snapshots := &snapshots{backups: srv}
 	monitor := &monitor{

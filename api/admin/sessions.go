@@ -23,7 +23,7 @@ type sessions struct {
 	port   Port // nil: there is none
 }
 
-// maxShown bounds what is listed of one session, or on one path.
+// maxShown bounds the items that are listed of one session, or on one path.
 const maxShown = 1000
 
 // sessionRow is what every server knows of a session.
@@ -66,7 +66,7 @@ func listSessions(q *rest.Request) error {
 			}
 		})
 	})
-	slices.Sort(ids) // others need not wait for that
+	slices.Sort(ids) // not while others wait
 	if len(ids) > limit {
 		ids = ids[:limit]
 		page.Next = znode.SessionID(ids[limit-1]).String()
@@ -147,7 +147,7 @@ func (h *sessions) get(q *rest.Request) error {
 }
 
 // connect adds the session's connection if it is this server's: all of it or, of the client's address and identities,
-// those that are the asker's, too, and the watches on what that may be told of.
+// the asker's own, and the watches on paths that it may know of.
 func (h *sessions) connect(q *rest.Request, id znode.SessionID, d *sessionDetail, all bool) {
 	conn := h.server.Connection(id)
 	if conn == nil || h.port == nil {

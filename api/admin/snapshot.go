@@ -29,7 +29,7 @@ type snapshots struct {
 // get streams the whole state as it is at one moment: a backup, in the format
 // of this server's own snapshots (zstd, with a digest at its end).
 //
-// The state goes on changing meanwhile. That costs copies, so there is one such stream
+// The state continues to change meanwhile. That costs copies, so there is one such stream
 // at a time.
 func (h *snapshots) get(q *rest.Request) error {
 	if !h.sending.TryLock() {
@@ -57,7 +57,7 @@ func (h *snapshots) get(q *rest.Request) error {
 	return nil
 }
 
-// download writes to a client that has to keep on reading, and stops when the server
+// download writes to a client that must continue to read, and stops when the server
 // does.
 type download struct{ q *rest.Request }
 
@@ -116,7 +116,7 @@ func (h *snapshots) restore(q *rest.Request) error {
 	})
 }
 
-// backupBody is the request's body, which may be large but must keep on coming.
+// backupBody is the request's body, which may be large but must not pause for long.
 type backupBody struct{ q *rest.Request }
 
 func (b *backupBody) Read(p []byte) (int, error) {

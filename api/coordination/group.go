@@ -135,7 +135,7 @@ func joinGroup(q *rest.Request) error {
 		}
 		var f rest.Failure
 		if errors.As(err, &f) && (f.Code == znode.ErrNoNode || f.Code == znode.ErrBadVersion) {
-			continue // it has gone, or been changed, since
+			continue // it was deleted or changed since
 		}
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func changeMember(q *rest.Request, path string, data []byte) (state.Result, erro
 		if err != nil {
 			return state.Result{}, err
 		}
-		if q.Key == "" { // else what is sent must follow from the request alone
+		if q.Key == "" { // else the command must follow from the request alone
 			c.Mzxid = st.Mzxid
 		}
 	}

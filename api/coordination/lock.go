@@ -16,7 +16,7 @@ import (
 // maxQueue bounds how many of a queue an answer shows: the first ones.
 const maxQueue = 1000
 
-// queueEntry is one who holds or waits.
+// queueEntry is a holder or a waiter.
 type queueEntry struct {
 	Ticket       string `json:"ticket"`
 	Path         string `json:"path"`
@@ -35,7 +35,7 @@ type lockBody struct {
 	Length int          `json:"length"` // of the whole queue
 }
 
-// getLock shows who has a lock and who waits for it.
+// getLock shows the holder of a lock and its waiters.
 func getLock(q *rest.Request) error {
 	dir, err := shownQueue(q, lockKind())
 	if err != nil {
@@ -61,7 +61,7 @@ func shownQueue(q *rest.Request, k queueKind) (string, error) {
 	return path, err
 }
 
-// listQueue lists who stands in a queue, first come first, and says how many they are.
+// listQueue lists the waiters of a queue, first come first, and returns how many they are.
 // A queue that does not exist is empty.
 func listQueue(q *rest.Request, k queueKind, dir string) (list []queueEntry, length int, err error) {
 	var names []string
@@ -116,7 +116,7 @@ type electionBody struct {
 	Length     int          `json:"length"`     // how many candidates there are
 }
 
-// getElection shows who has been elected, and again whenever that changes if the
+// getElection shows the leader, and again whenever it changes if the
 // client accepts a stream.
 func (h *handlers) getElection(q *rest.Request) error {
 	k := electionKind()
@@ -138,7 +138,7 @@ func (h *handlers) getElection(q *rest.Request) error {
 	return q.Answer(http.StatusOK, body)
 }
 
-// joinElection stands for election and waits to be the leader: POST
+// joinElection joins an election and waits to be the leader: POST
 // /v1/elections/{path}. The body is what observers see of the candidate.
 func (h *handlers) joinElection(q *rest.Request) error { return h.queueUp(q, electionKind()) }
 
@@ -152,7 +152,7 @@ type leaderEvent struct {
 	Zxid   string      `json:"zxid"`
 }
 
-// leadership is who leads at one moment, and what has to change for that to change.
+// leadership is the leader at one moment, and the znode that must change for it to change.
 type leadership struct {
 	zxid    znode.Zxid
 	leader  *queueEntry
@@ -166,8 +166,8 @@ type leaderMark struct {
 	mzxid  znode.Zxid
 }
 
-// observe sends the leader, and again whenever it or its data has changed. Who leads
-// for less time than it takes to look may be missing. A stream that is resumed begins
+// observe sends the leader, and again whenever it or its data has changed. A leader of
+// a few milliseconds may be missing. A stream that is resumed begins
 // with the leader of the moment, too.
 func (h *handlers) observe(q *rest.Request, k queueKind, dir string) error {
 	now, err := lookForLeader(q, k, dir)
@@ -198,7 +198,7 @@ func (h *handlers) observe(q *rest.Request, k queueKind, dir string) error {
 	}
 }
 
-// untilLeaderMoves sends what there is, and waits. It reports false when the stream
+// untilLeaderMoves sends the events so far, and waits. It reports false when the stream
 // has ended.
 func (h *handlers) untilLeaderMoves(q *rest.Request, s *rest.EventStream, now *leadership) bool {
 	st, err := h.server.Subscribe(now.filters, changes.Position{Zxid: now.zxid})
@@ -231,8 +231,8 @@ func (h *handlers) untilLeaderMoves(q *rest.Request, s *rest.EventStream, now *l
 	}
 }
 
-// lookForLeader finds who leads. As long as there is a leader only its znode can
-// change that; else the first child that comes, or the election itself.
+// lookForLeader finds the leader. As long as there is one only its znode can
+// change that; else the first new child, or the election itself.
 func lookForLeader(q *rest.Request, k queueKind, dir string) (*leadership, error) {
 	l := &leadership{filters: []changes.Filter{
 		{Path: dir, Kind: changes.KindPersistent, Identities: superuser()},
@@ -257,7 +257,7 @@ func lookForLeader(q *rest.Request, k queueKind, dir string) (*leadership, error
 	return l, nil
 }
 
-// entryAt is one who stands in a queue, as these identities may see it; nil if it has
+// entryAt is a waiter in a queue, as these identities may see it; nil if it has
 // left.
 func entryAt(tree *znode.Tree, dir, name string, ids []znode.ID) *queueEntry {
 	e := &queueEntry{Ticket: name, Path: znode.Join(dir, name)}

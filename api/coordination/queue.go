@@ -15,11 +15,11 @@ import (
 
 // queueKind is what a queue of ephemeral sequential znodes is for: a lock or an
 // election. The znodes are those of Curator's recipes, so that its clients, and
-// kazoo's, stand in the same queue.
+// kazoo's, wait in the same queue.
 type queueKind struct {
 	noun    string
 	base    string   // the marker in the names that are made here
-	markers []string // those of all that stand in the queue
+	markers []string // those of all that are in the queue
 }
 
 func lockKind() queueKind {
@@ -52,7 +52,7 @@ func queuePath(q *rest.Request, k queueKind) (string, error) {
 	return path, err
 }
 
-// parseTicket reads a ticket, which is a name that stands in the queue.
+// parseTicket reads a ticket, which is a name in the queue.
 func (k *queueKind) parseTicket(text string) (string, error) {
 	_, ok := curator.Parse(text, k.markers...)
 	if !ok || rest.CheckPath("ticket", "/"+text) != nil || znode.Base("/"+text) != text {
@@ -80,7 +80,7 @@ func (l *queue) join(q *rest.Request, data []byte, acl []znode.ACL) error {
 	return err
 }
 
-// createInContainer creates a znode, and if need be what is missing above it, as
+// createInContainer creates a znode, and if need be the missing ones above it, as
 // containers that are open to all: others use them after this client.
 func createInContainer(q *rest.Request, c *state.Command) (state.Result, error) {
 	above := rest.Ancestors(c.Path)
@@ -97,7 +97,7 @@ func createInContainer(q *rest.Request, c *state.Command) (state.Result, error) 
 		if r.Code != znode.ErrNoNode {
 			return r, rest.CreateFailure(r.Code, c.Path)
 		}
-		// With an Idempotency-Key what is sent must follow from the results alone.
+		// With an Idempotency-Key the commands must follow from the results alone.
 		todo := above
 		if q.Key == "" {
 			todo = above[len(above)-max(rest.Missing(q, above), 1):]
@@ -118,7 +118,7 @@ func createInContainer(q *rest.Request, c *state.Command) (state.Result, error) 
 	return state.Result{}, rest.TooMany(1, "%s: others create and delete the znodes above it too often", c.Path)
 }
 
-// guid is what makes the name of a znode the request's own. A request that is repeated
+// guid makes the name of a znode the request's own. A request that is repeated
 // with its Idempotency-Key has the same.
 func guid(q *rest.Request) string {
 	var b [16]byte
@@ -187,7 +187,8 @@ func (l *queue) noTicket(code znode.Error) error {
 	}
 }
 
-// notYours refuses what only the session may do that owns a znode. Whose it is says the znode to those who may read it.
+// notYours is the problem of a request that only the session that owns a znode may send. It names the owner to clients
+// that may read the znode.
 func notYours(q *rest.Request, path string, session znode.SessionID) error {
 	owner := "another"
 	q.View(func(v *server.View) {
@@ -207,11 +208,11 @@ func notYours(q *rest.Request, path string, session znode.SessionID) error {
 	}
 }
 
-// superuser may read everything. It is for reading what decides, not for what
-// clients are sent.
+// superuser may read everything. It is for decisions, not for answers to
+// clients.
 func superuser() []znode.ID { return []znode.ID{znode.SuperIDs} }
 
-// shownBy says that what a URL names is shown as a part of another resource.
+// shownBy is the problem of a path that is shown as a part of another resource.
 func shownBy(path, resource string) *rest.Problem {
 	return &rest.Problem{
 		Status: http.StatusNotFound, Title: "shown elsewhere", Path: path,

@@ -1,7 +1,7 @@
 // Package coordination has the HTTP operations on locks, elections, groups and fencing
 // tokens. A lock and an election are queues (type queue) of ephemeral sequential znodes
 // with the names of Curator's recipes, so that its clients, and kazoo's, are in the same
-// queue; the names are internal/curator's. It keeps nothing between two requests.
+// queue; internal/curator knows the names and their order. It keeps nothing between two requests.
 //
 // Everything runs on the request's goroutine.
 package coordination

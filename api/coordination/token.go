@@ -10,12 +10,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// What a fencing token is at the moment.
+// The states of a fencing token.
 const (
 	tokenCurrent = "current" // the holder's
 	tokenStale   = "stale"   // there is a newer grant
-	tokenFree    = "free"    // nobody holds the lock
-	tokenWaiting = "waiting" // that of a waiter behind the holder
+	tokenFree    = "free"    // no one holds the lock
+	tokenWaiting = "waiting" // that of a waiter after the holder
 	tokenUnknown = "unknown" // newer than the holder's, and no waiter has it
 )
 
@@ -43,7 +43,7 @@ func parseFencingToken(text string) (znode.Zxid, error) {
 }
 
 // checkFencingToken reports whether a token is that of the newest grant of a lock or an
-// election: of who holds it now. It asks a majority first, unless the request is content
+// election: that of its holder now. It asks a majority first, unless the request is content
 // with what this server has: an old state would take an old token for good.
 func checkFencingToken(q *rest.Request) error {
 	var doc struct {
@@ -87,7 +87,7 @@ func checkFencingToken(q *rest.Request) error {
 	return q.Answer(http.StatusOK, body)
 }
 
-// holder is the token of who holds the lock or election at a path, 0 if nobody does, and
+// holder is the token of the holder of the lock or election at a path, 0 if there is none, and
 // whether the given one is that of a waiter.
 func holder(q *rest.Request, dir string, token znode.Zxid) (holds znode.Zxid, waits bool, code znode.Error) {
 	q.View(func(v *server.View) {

@@ -133,7 +133,7 @@ func (l *queue) answer(q *rest.Request, s *position) error {
 }
 
 // clientGone answers a client that has closed its side of the connection, which may be all of it: a lock must not be
-// left to one that has gone.
+// left to a client that has disconnected.
 func clientGone() error {
 	return &rest.Problem{
 		Status: http.StatusBadRequest, Title: "nobody waits",
@@ -218,7 +218,7 @@ func (l *queue) untilMoved(ctx context.Context, q *rest.Request, s *position) er
 	}
 }
 
-// position returns where the ticket is. It is an error when it is not there any more.
+// position returns where the ticket is. It is an error if it is no longer in the queue.
 func (l *queue) position(q *rest.Request) (*position, error) {
 	s := &position{}
 	var names []string

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// putZnode changes a znode. It is four operations on one URL: create=true, If-None-Match: * and acl tell which.
+// putZnode changes a znode. It is four operations on one URL: create=true, If-None-Match: * and acl select one.
 func putZnode(q *rest.Request) error {
 	path, err := q.ZnodePath()
 	if err != nil {
@@ -110,7 +110,7 @@ func createAbsent(q *rest.Request, path string) error {
 	return p
 }
 
-// newZnode reads what a PUT may create, and whether with the znodes above it.
+// newZnode reads the znode that a PUT may create, and whether those above it may be created, too.
 func newZnode(q *rest.Request, path string) (c *state.Command, parents bool, err error) {
 	c = &state.Command{Op: state.OpCreate, Path: path}
 	if parents, err = q.Query.Flag("parents"); err != nil {
@@ -222,7 +222,7 @@ func newACL(q *rest.Request) ([]znode.ACL, error) {
 	return list, nil
 }
 
-// maxOps is how many operations a transaction has at most: everybody else waits
+// maxOps is how many operations a transaction has at most: all other requests wait
 // while it is applied, which takes about a microsecond each.
 const maxOps = state.MaxSubtree
 
@@ -341,7 +341,7 @@ func parseETag(text string) (znode.Zxid, error) {
 	return znode.Zxid(n), nil
 }
 
-// refuse says that a header means nothing here, where its sender relies on it.
+// refuse rejects a request with a header that has no effect here, as its sender relies on it.
 func refuse(q *rest.Request, header, why string) error {
 	if len(q.HTTP.Header.Values(header)) == 0 {
 		return nil

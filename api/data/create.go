@@ -95,7 +95,7 @@ func createCommand(q *rest.Request) (state.Command, error) {
 	return c, checkCreate(q, "path", "mode", "ttl", &c)
 }
 
-// checkCreate finds what the state machine would refuse without saying why.
+// checkCreate finds errors that the state machine would refuse without a reason.
 func checkCreate(q *rest.Request, path, mode, ttl string, c *state.Command) error {
 	full := c.Path
 	if c.Mode.Sequential() {
@@ -121,10 +121,10 @@ func checkCreate(q *rest.Request, path, mode, ttl string, c *state.Command) erro
 }
 
 // createWithParents creates a znode and those missing above it in one transaction,
-// all with its ACL, so that who may not touch it may not delete it either.
+// all with its ACL, so that a client that may not change it may not delete it either.
 //
 // With an Idempotency-Key, how many are missing is found by trying, from the znode
-// itself upwards: what is sent then follows from the results alone, as do asks for.
+// itself upwards: the commands then follow from the results alone, as Do demands.
 func createWithParents(q *rest.Request, c *state.Command) (state.OpResult, error) {
 	above := rest.Ancestors(c.Path)
 	if len(above) > rest.MaxParents {
@@ -151,7 +151,7 @@ func createWithParents(q *rest.Request, c *state.Command) (state.OpResult, error
 		case i == 0 && code == znode.ErrNoNode && missing < len(above):
 			missing++
 		case i < missing && code == znode.ErrNodeExists:
-			missing -= i + 1 // somebody else has created it meanwhile
+			missing -= i + 1 // another client has created it meanwhile
 		default:
 			path := append(above, c.Path)[len(above)-missing+i]
 			return state.OpResult{}, rest.CreateFailure(code, path)

@@ -27,7 +27,7 @@ type multiOp struct {
 	ACL     string `json:"acl"`
 }
 
-// multiResult is what became of one of them.
+// multiResult is the outcome of one of them.
 type multiResult struct {
 	Op    string     `json:"op"`
 	Path  string     `json:"path"`

@@ -95,12 +95,12 @@ func getData(q *rest.Request, path string) error {
 	})
 }
 
-// aboutBody is what a znode is.
+// aboutBody describes a znode.
 type aboutBody struct {
 	Path  string     `json:"path"`
 	Kind  string     `json:"kind"`
 	TTL   string     `json:"ttl,omitempty"`
-	May   string     `json:"may"` // the permissions of who asks
+	May   string     `json:"may"` // the client's permissions
 	Below belowBody  `json:"below"`
 	Stat  *rest.Stat `json:"stat"`
 }

@@ -21,7 +21,7 @@ const (
 	maxNames   = 20        // parts of names
 	maxScanned = 256 << 20 // bytes of data that it looks through, about
 
-	// pauseAfter is for how long a search has a processor before it leaves it to others, for as long.
+	// pauseAfter is how long a search has a processor before it leaves it to others, for as long again.
 	pauseAfter = time.Millisecond
 )
 
@@ -32,7 +32,7 @@ type searchBody struct {
 	Next    string      `json:"next,omitempty"`
 }
 
-// finder looks for znodes, a part of the tree at a time: everybody waits meanwhile.
+// finder looks for znodes, a part of the tree at a time: all other requests wait meanwhile.
 type finder struct {
 	top   string
 	names []string // one of them is in the name; none: any name
@@ -44,7 +44,7 @@ type finder struct {
 
 	seed             uint32
 	part             int    // the next to be looked at
-	after            string // in this part, only znodes behind this path
+	after            string // in this part, only znodes after this path
 	visited, scanned int
 	found            []znodeBody
 }
@@ -140,7 +140,7 @@ func (f *finder) resume(text string) error {
 	return nil
 }
 
-// treeReplaced says that a search cannot go on here.
+// treeReplaced is the problem of a search that cannot continue here.
 func treeReplaced() error {
 	return &rest.Problem{Status: http.StatusGone, Title: "another tree", Param: "after",
 		Detail: "after: it is of another server, or this one has got its tree anew since",

@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	// defaultSessionTimeout is what one gets who does not say: long enough for a
-	// shell script.
+	// defaultSessionTimeout applies without timeout: long enough for a shell script.
 	defaultSessionTimeout = 30 * time.Second
-	// longest is beyond what any server grants; theirs apply.
+	// longestSessionTimeout is longer than any server grants; their bounds apply.
 	longestSessionTimeout = 24 * time.Hour
 )
 
@@ -63,7 +62,7 @@ func (h *handlers) openSession(q *rest.Request) error {
 // minSessionKey is how long a key must be that brings a secret: 128 bits take 22 characters in base64.
 const minSessionKey = 22
 
-// ownKey makes the Idempotency-Key one of the client's own address, and refuses one that is short: who repeats it is
+// ownKey makes the Idempotency-Key one of the client's own address, and refuses a short one: a client that repeats it is
 // given the session.
 func ownKey(q *rest.Request) error {
 	switch {
@@ -79,7 +78,7 @@ func ownKey(q *rest.Request) error {
 	return nil
 }
 
-// keepSession is a heartbeat. Reading the header has noted it already.
+// keepSession is a heartbeat, which reading the header has recorded already.
 func keepSession(q *rest.Request) error {
 	if err := ownSession(q); err != nil {
 		return err
@@ -89,7 +88,7 @@ func keepSession(q *rest.Request) error {
 	})
 }
 
-// closeSession ends a session; its ephemeral znodes go with it. An administrator may end anybody's.
+// closeSession ends a session; its ephemeral znodes go with it. An administrator may end any session.
 func closeSession(q *rest.Request) error {
 	force, err := q.Query.Flag("force")
 	if err != nil {
@@ -149,7 +148,7 @@ type sessionBody struct {
 	Timeout string `json:"timeout"`
 }
 
-// identityBody is who asks.
+// identityBody is the client, as this server knows it.
 type identityBody struct {
 	Identities    []identity `json:"identities"`
 	Anonymous     bool       `json:"anonymous"` // it has proved nothing but its address
@@ -161,7 +160,7 @@ type identity struct {
 	ID     string `json:"id"`
 }
 
-// getIdentity says as whom this server takes the client. Credentials that prove nothing are refused.
+// getIdentity shows the client's identities. Credentials that prove nothing are refused.
 func getIdentity(q *rest.Request) error {
 	body := identityBody{Identities: []identity{}, Administrator: q.IsAdministrator()}
 	body.Anonymous = q.Anonymous && !body.Administrator

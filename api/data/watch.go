@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// watchBody is the answer to a long poll: what has happened, and where to go on.
+// watchBody is the answer to a long poll: the events, and the position to continue from.
 type watchBody struct {
 	Events []change `json:"events"`
 	Zxid   string   `json:"zxid"`
@@ -211,7 +211,7 @@ func (s *watchStream) run(every time.Duration) {
 }
 
 // keep notes that the session is alive, once in a while: its client must have
-// taken what it was sent since the last time.
+// acknowledged what it was sent since the last time.
 func (s *watchStream) keep(every time.Duration) {
 	now := time.Now()
 	if now.Before(s.due) {
@@ -234,7 +234,7 @@ func (s *watchStream) end(why error) {
 	s.Flush()
 }
 
-// since is where the client wants to go on: ?since= or Last-Event-ID, which a
+// since is where the client wants to continue: ?since= or Last-Event-ID, which a
 // browser sends when it connects again and is therefore the newer one; else now.
 // This server is brought there first.
 func since(q *rest.Request) (changes.Position, error) {

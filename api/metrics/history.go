@@ -24,7 +24,7 @@ const (
 	historyRows     = int(time.Hour / HistoryInterval)
 )
 
-// Row is what the Columns were at one moment; what was not measured is 0.
+// Row has the values of the Columns at one moment; 0 for those that were not measured.
 type Row struct {
 	Time   int64     `json:"time"` // milliseconds since 1970
 	Values []float64 `json:"values"`
@@ -60,7 +60,7 @@ func (h *History) add(now time.Time, s *Samples) {
 	h.rows.Add(row)
 }
 
-// Since returns the rows behind a moment, in milliseconds since 1970, the oldest first.
+// Since returns the rows after a moment, in milliseconds since 1970, the oldest first.
 func (h *History) Since(millis int64) []Row {
 	h.mu.Lock()
 	defer h.mu.Unlock()

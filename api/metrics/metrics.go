@@ -33,7 +33,7 @@ type sample struct {
 	value any
 }
 
-// Samples are what was measured at one moment.
+// Samples are the measurements of one moment.
 type Samples struct{ all []sample }
 
 // Take asks the parts, of which each has names of its own: a test of package api fails if a server reports one twice.
@@ -125,7 +125,7 @@ func WriteHistogram(b *bytes.Buffer, name, labels string, c *histogram.Counts) {
 // decimal writes a duration in seconds.
 func decimal(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }
 
-// Header writes what stands before a metric's samples in Prometheus's text format.
+// Header writes the lines before a metric's samples in Prometheus's text format.
 func Header(b *bytes.Buffer, name string) {
 	m, ok := byName[name]
 	if !ok {

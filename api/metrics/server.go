@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Server is what is measured of *server.Server.
+// Server is the part of *server.Server that is measured.
 type Server interface {
 	View(visit func(v *server.View))
 	Status() consensus.Status

@@ -9,8 +9,8 @@ type Metric struct {
 	Unit   string // empty: it is a number of what Help names
 	Help   string // a sentence
 	Source string // the part of the server that has it
-	// ZooKeeper says that the name is ZooKeeper's, which stays as it is. Ours follow
-	// Prometheus's rules: base units, and _total behind a counter.
+	// ZooKeeper is set if the name is ZooKeeper's, which stays as it is. Ours follow
+	// Prometheus's rules: base units, and _total after a counter.
 	ZooKeeper bool
 	// LeaderOnly metrics are reported by a leader of an ensemble.
 	LeaderOnly bool
@@ -24,7 +24,7 @@ const (
 	Gauge     Type = "gauge"
 	Counter   Type = "counter"
 	Histogram Type = "histogram"
-	untyped   Type = "untyped" // of what is not in the table
+	untyped   Type = "untyped" // of a name that is not in the table
 )
 
 // The sources, and units.

@@ -21,7 +21,7 @@ import (
 // Data reads the body as a znode's data, byte for byte.
 func (q *Request) Data() ([]byte, error) { return q.Body(q.Core.Config.MaxBody) }
 
-// Body reads the request's body, of at most so many bytes; never nil. It is called once.
+// Body reads the request's body, of at most limit bytes; never nil. It is called once.
 func (q *Request) Body(limit int) ([]byte, error) {
 	if q.HTTP.ContentLength > int64(limit) {
 		return nil, tooLarge(limit)
@@ -77,8 +77,8 @@ func tooLarge(limit int) *Problem {
 	return p
 }
 
-// Decode reads a JSON body into v, and refuses what v has no place for. An empty
-// Body leaves v as it is.
+// Decode reads a JSON body into v, and refuses fields that v does not have. An empty
+// body leaves v as it is.
 func (q *Request) Decode(limit int, v any) error {
 	b, err := q.Body(limit)
 	if err != nil || len(b) == 0 {
@@ -99,7 +99,7 @@ func (q *Request) Decode(limit int, v any) error {
 	return nil
 }
 
-// decodeProblem says what is wrong with a JSON body in the words of JSON.
+// decodeProblem describes an error in a JSON body in the terms of JSON.
 func decodeProblem(err error) *Problem {
 	var kind *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -165,9 +165,9 @@ func escapedUnit(b []byte) rune {
 	return rune(n)
 }
 
-// bodies bounds the memory of all requests' bodies, by what has arrived of them. When there is no room for more, those
-// are cut off that are not complete, the oldest first: one that is sent without pause is complete long before. All of
-// an address have half of the memory at most.
+// bodies bounds the memory of all requests' bodies, as far as they have arrived. When it is exhausted, incomplete bodies
+// are cut off, the oldest first: one that is sent without pause is complete long before. The bodies of one address
+// have at most half of the memory.
 type bodies struct {
 	limit int64 // bytes
 
@@ -177,11 +177,11 @@ type bodies struct {
 	incomplete list.List        // of *heldBody, in the order in which they began
 }
 
-// heldBody is what a request holds of its body.
+// heldBody is the part of a body that has arrived.
 type heldBody struct {
 	address string
 	held    int64
-	place   *list.Element // nil: it is complete
+	place   *list.Element // among the incomplete; nil: it is complete
 	end     func()        // ends its read; it does not block
 	cut     bool          // others needed the room
 }
@@ -223,8 +223,8 @@ func (t *bodies) grow(b *heldBody, n int64) error {
 // firstRead is how many bytes of a body there is room for before any has come.
 const firstRead = 512
 
-// read reads a body of most bytes at most to its end, into memory that grows with what has arrived, whatever its length
-// is said to be.
+// read reads a body of at most most bytes to its end. The memory grows with the bytes that arrive: the announced length
+// may be a lie.
 func (t *bodies) read(b *heldBody, in io.Reader, most int) ([]byte, error) {
 	data := []byte{}
 	for {
@@ -252,7 +252,7 @@ func (t *bodies) fitsLocked(b *heldBody, n int64) bool {
 	return t.held+n <= t.limit && (sum == b.held || sum+n <= t.limit/2)
 }
 
-// complete says that a body has arrived, and reports whether that was in time.
+// complete marks a body as complete, and reports whether it was in time.
 func (t *bodies) complete(b *heldBody) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -276,7 +276,7 @@ func (t *bodies) releaseLocked(b *heldBody) {
 	b.held = 0
 }
 
-// passLocked takes a body off the list of those that may be cut off.
+// passLocked removes a body from the list of those that may be cut off.
 func (t *bodies) passLocked(b *heldBody) {
 	if b.place != nil {
 		t.incomplete.Remove(b.place)

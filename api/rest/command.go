@@ -33,11 +33,11 @@ func readKey(q *Request) error {
 }
 
 // Do sends a command and waits for its result. A znode.Error of the command is not
-// an error of do: see Result.Code.
+// an error of Do: see Result.Code.
 //
 // A request with an Idempotency-Key may send several commands, and then each has a
-// key of its own. What it sends must follow from the request and from the results
-// of the commands before, so that a repeated request sends the same commands and
+// key of its own. The commands must follow from the request and from the results
+// of earlier commands, so that a repeated request sends the same commands and
 // gets the same results.
 func (q *Request) Do(c *state.Command) (state.Result, error) {
 	if !q.Core.Server.Serving() {
@@ -56,7 +56,7 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 	if q.Key != "" {
 		c.Flags |= state.FlagKeyed
 		c.Key = q.nextKey()
-		if q.commands == 0 && !q.Repeats() { // who has begun goes on
+		if q.commands == 0 && !q.Repeats() { // once begun, a request continues
 			release, err := q.Core.enterKey(q.Address, c)
 			if err != nil {
 				return state.Result{}, err
@@ -70,7 +70,7 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 	}
 	r, err := q.Core.Server.Do(q.Context, c)
 	if errors.Is(err, znode.ErrConnectionLoss) && q.Key != "" {
-		r, err = q.Core.Server.Do(q.Context, c) // it happened; the key brings the result
+		r, err = q.Core.Server.Do(q.Context, c) // it was applied; the key finds the result
 	}
 	if err != nil {
 		return r, UnknownOutcome(err, q.Key != "")
@@ -103,9 +103,9 @@ func (q *Request) nextKey() string {
 	return q.Key + "\n" + strconv.Itoa(q.commands) // no header contains a line feed
 }
 
-// Repeats reports whether the next command is one whose result is known, because the
-// Request is a repetition: then it does not matter any more whether it is permitted, and
-// what it changed may have changed again. This server must be up to date.
+// Repeats reports whether the result of the next command is known, because the request is a
+// repetition: then permissions no longer matter, and the znodes may have changed again.
+// This server must be up to date.
 func (q *Request) Repeats() (yes bool) {
 	if q.Key != "" {
 		q.View(func(v *server.View) { yes = v.Machine().Answered(q.nextKey()) })
@@ -163,7 +163,7 @@ const (
 	// taken more than keyShare of it within KeyLife leave a quarter to others.
 	keyMargin, othersMargin = 16, 4
 	keyShare                = 8
-	// keyCost is what a key takes of the bytes at least, as there is a bound for their number, too.
+	// keyCost is the least number of bytes that a key counts for, as there is a bound for their number, too.
 	keyCost = state.MaxKeyBytes / state.MaxKeys
 )
 
@@ -175,8 +175,8 @@ type keyUse struct {
 	byAddress   map[string]int
 }
 
-// enter counts a key whose answer takes n bytes. It returns what is in progress with it, and whether its address has
-// taken more than its share.
+// enter counts a key whose answer takes n bytes. It returns the keys in progress and their bytes, this one included, and
+// whether its address has taken more than its share.
 func (u *keyUse) enter(address string, n int, now time.Time) (keys, bytes int, much bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -218,16 +218,16 @@ func (c *Core) enterKey(address string, cmd *state.Command) (release func(), err
 
 // What an answer had.
 const (
-	// ConsistencyLocal is the state of this server, which may be behind others'.
+	// ConsistencyLocal is the state of this server, which may be older than that of others.
 	ConsistencyLocal = "local"
 	// ConsistencyLinearizable is a state at least as new as any that was
-	// acknowledged by any server before the request came.
+	// acknowledged by any server before the request arrived.
 	ConsistencyLinearizable = "linearizable"
 )
 
 // waitForConsistency waits until this server's state is as new as the request asks for. A
-// request that does not say gets the local state, but only while this server is in
-// touch with a majority: else it could be arbitrarily old without anybody noticing.
+// request without one gets the local state, but only while this server is in
+// touch with a majority: else it could be arbitrarily old without anyone noticing.
 func waitForConsistency(q *Request) error {
 	if q.operation.Local {
 		return nil

@@ -77,7 +77,7 @@ type Limits struct {
 	BodyTime time.Duration
 	// LongRequests are the streams and long polls: about 30 KB each.
 	LongRequests, LongRequestsPerAddress int
-	// SessionsPerAddress are those that clients of an address have opened here, and that go on.
+	// SessionsPerAddress are those that clients of an address have opened here and that have not ended.
 	SessionsPerAddress int
 	// Searches are the requests in progress that look at much of the tree; one of each address.
 	Searches int
@@ -86,7 +86,7 @@ type Limits struct {
 // Bounds of what one request may send, and of how long it may take.
 const (
 	RequestTimeout = 10 * time.Second // for all but streams and long polls
-	WriteTimeout   = 30 * time.Second // for a client to take what it is sent
+	WriteTimeout   = 30 * time.Second // for a client to read what it is sent
 	BodyTimeout    = 30 * time.Second // default of Limits.BodyTime
 	// SmallBody is room for a request's few fields.
 	SmallBody = 4 << 10

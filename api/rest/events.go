@@ -16,8 +16,8 @@ import (
 
 const (
 	// ProgressInterval is how long a stream is silent at most: short enough for a
-	// client to notice soon that its server has gone, and far below what proxies
-	// tolerate.
+	// client to notice soon that its server is lost, and far below the limits of
+	// proxies.
 	ProgressInterval = 5 * time.Second
 	// TouchesPerTimeout is how often a stream or a long poll keeps its session alive
 	// within the timeout: one touch may be lost.
@@ -37,14 +37,14 @@ var errClientGone = errors.New("the client has closed its side of the connection
 type EventStream struct {
 	At changes.Position // the id of the next event: where a client may continue
 
-	// Context ends, with its cause, when the client has gone, the long requests end, or
+	// Context ends, with its cause, when the client disconnects, the long requests end, or
 	// Cancel is called.
 	Context context.Context
 	Cancel  context.CancelCauseFunc
 	stop    func() bool
 
 	q   *Request
-	out []byte // to be sent
+	out []byte // not sent yet
 }
 
 // StartEvents begins the answer. The caller must call Close.
@@ -68,7 +68,7 @@ func (s *EventStream) Close() {
 	s.Cancel(nil)
 }
 
-// Event adds one to what is to be sent.
+// Event adds an event, which Flush sends.
 func (s *EventStream) Event(name string, data any) {
 	text, err := json.Marshal(data) // in one line
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *EventStream) Event(name string, data any) {
 	s.out = append(append(s.out, text...), "\n\n"...)
 }
 
-// Progress reports how far the client has come although nothing happened to it.
+// Progress reports the client's position although nothing happened to its paths.
 func (s *EventStream) Progress(st *changes.Stream) {
 	s.At = Reached(st, s.At)
 	s.Event("progress", map[string]string{"zxid": FormatPosition(s.At)})
@@ -90,8 +90,8 @@ func (s *EventStream) Gone(err error) {
 	s.Flush()
 }
 
-// Reconnect asks the client to continue at another server. It is the last event. If the
-// client has gone nobody reads it.
+// Reconnect asks the client to continue at another server. It is the last event. A
+// client that has disconnected does not read it.
 func (s *EventStream) Reconnect(why error, st *changes.Stream) {
 	if errors.Is(why, context.Canceled) { // it may have closed its own side only, and read on
 		why = errClientGone
@@ -108,7 +108,7 @@ func (s *EventStream) retry(millis int) {
 	s.out = fmt.Appendf(s.out, "retry: %d\n\n", millis)
 }
 
-// Flush sends what there is and reports false when the client has gone, or does
+// Flush sends the events and reports false if the client has disconnected, or does
 // not read.
 func (s *EventStream) Flush() bool {
 	ctl := http.NewResponseController(s.q.W)
@@ -118,7 +118,7 @@ func (s *EventStream) Flush() bool {
 	return err == nil && ctl.Flush() == nil
 }
 
-// others are the HTTP addresses of the other servers, as far as they are known.
+// others are the known HTTP addresses of the other servers.
 func others(c *Core) []string {
 	list := []string{}
 	c.Server.View(func(v *server.View) {
@@ -144,8 +144,8 @@ func WantsStream(r *http.Request) bool {
 	return false
 }
 
-// FormatPosition writes a place in the order of changes: the zxid, and in the
-// midst of a transaction .n behind it.
+// FormatPosition writes a place in the order of changes: the zxid, and .n after it
+// within a transaction.
 func FormatPosition(p changes.Position) string {
 	if p.Part == 0 {
 		return p.Zxid.String()
@@ -195,7 +195,7 @@ func Reached(st *changes.Stream, last changes.Position) changes.Position {
 // ReadAgain is the hint for those whose position is unknown.
 const ReadAgain = "read the znodes again, and watch since the Zk-Zxid of that answer"
 
-// SubscribeProblem explains why a stream cannot be opened or go on.
+// SubscribeProblem explains why a stream cannot be opened or continue.
 func SubscribeProblem(q *Request, err error) error {
 	if !errors.Is(err, changes.ErrTooOld) {
 		return err

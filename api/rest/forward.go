@@ -18,7 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/server"
 )
 
-// A page of one server shows what others know: a server forwards a request with ?server=N to server N, through its
+// A page of one server shows others, too: a server forwards a request with ?server=N to server N, through its
 // peer port, with what the client has proved. Members trust each other in that (ADR 0024); server N decides what
 // it answers.
 
@@ -32,7 +32,7 @@ const (
 	connsPerMember = 8
 )
 
-// client is what a connection shows of a client.
+// client is a client as its connection shows it.
 type client struct {
 	Address     string `json:"address"`
 	Certificate []byte `json:"certificate,omitempty"` // DER

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Identity is who has sent a request, as far as it has proved that.
+// Identity is the client of a request, with the identities that it has proved.
 type Identity struct {
 	Address   string     // the client's IP address
 	IDs       []znode.ID // those of the address included
@@ -21,7 +21,7 @@ type Identity struct {
 	local     bool       // it has the local administrator's token
 }
 
-// identify finds out who asks: the address is an identity as at the ZooKeeper port, and so is a certificate; HTTP
+// identify finds the client's identities: the address is one as at the ZooKeeper port, and so is a certificate; HTTP
 // Basic is ZooKeeper's scheme digest, a bearer token is one of the server's file, or the local administrator's.
 func identify(q *Request) error {
 	a := q.Core.Config.Auth
@@ -129,7 +129,7 @@ func remoteAddress(hostport string) string {
 // HeaderTokenFile names the file that a local administrator reads.
 const HeaderTokenFile = "Zk-Token-File"
 
-// proxies are headers that only a proxy sends, besides X-Forwarded-*. What it passes on is not from this machine,
+// proxies are headers that only a proxy sends, besides X-Forwarded-*. A proxy's clients are not on this machine,
 // wherever the proxy is.
 var proxies = []string{
 	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
@@ -143,20 +143,20 @@ func checkAdministrator(q *Request) error {
 	return q.NeedAdministrator()
 }
 
-// NeedAdministrator refuses those who may not see and change how the ensemble is run. It takes super users and the
+// NeedAdministrator refuses clients that may not see and change how the ensemble is run. It accepts super users and the
 // identities of admin.identities or, if none is configured, a client on this machine that can read the server's file
-// with a token. The audit log records what it takes.
+// with a token. The audit log records what it accepts.
 func (q *Request) NeedAdministrator() error {
 	err := refuseOthers(q)
 	q.administers = q.administers || err == nil
 	return err
 }
 
-// IsAdministrator reports whether NeedAdministrator would take the request.
+// IsAdministrator reports whether NeedAdministrator would accept the request.
 func (q *Request) IsAdministrator() bool { return refuseOthers(q) == nil }
 
-// NeedInsight refuses those who may not see what other clients do: if an administrator is configured, everyone
-// else. It reports whether what ACLs hide may be shown, too.
+// NeedInsight refuses clients that may not see others: if an administrator is configured, all but administrators. It
+// reports whether paths that ACLs hide may be shown, too.
 func (q *Request) NeedInsight() (all bool, err error) {
 	err = q.NeedAdministrator()
 	if err == nil || q.Core.Config.Auth.Configured() {

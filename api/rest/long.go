@@ -90,7 +90,7 @@ func newPlaces(all, perAddress int) places {
 	return places{all: all, perAddress: perAddress, byAddress: map[string]int{}}
 }
 
-// enter takes a place for an address; what is what the place is for.
+// enter takes a place for an address; what names, in the plural, the requests that the places are for.
 func (p *places) enter(address, what string) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

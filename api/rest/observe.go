@@ -89,10 +89,10 @@ func (t *routeMetrics) writeSeconds(b *bytes.Buffer, name string) {
 	}
 }
 
-// HeaderTrace is the header with which a client says what its request is a part of (W3C Trace Context).
+// HeaderTrace is the header that names the trace of which a request is a part (W3C Trace Context).
 const HeaderTrace = "Traceparent"
 
-// traceparent is a value of it. Of later versions the first four fields are as in this one, and enough.
+// traceparent matches its values. Later versions begin with the same four fields, which are enough.
 var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}`)
 
 // logSlow keeps a request that has ended, if it was slow.

@@ -53,8 +53,8 @@ func (c *Core) knownHost(host string) bool {
 	})
 }
 
-// checkOrigin refuses what a page of another site asks in its visitor's name, and
-// answers the questions that browsers ask before (CORS).
+// checkOrigin refuses requests that a page of another site sends in its visitor's name, and
+// answers the preflight questions of browsers (CORS).
 func checkOrigin(q *Request) error {
 	h, res := q.W.Header(), q.resource
 	preflight := q.HTTP.Method == http.MethodOptions && res != nil
@@ -84,7 +84,7 @@ func checkOrigin(q *Request) error {
 			h.Set("Access-Control-Max-Age", "600")
 		}
 	}
-	// Some requests of other sites' pages have no Origin, but browsers say of all from where they come.
+	// Some requests of other sites' pages have no Origin, but all have this.
 	if !allowedOrigin && strings.EqualFold(q.HTTP.Header.Get("Sec-Fetch-Site"), "cross-site") {
 		return &Problem{
 			Status: http.StatusForbidden, Title: "foreign origin", Param: "Sec-Fetch-Site",

@@ -11,7 +11,7 @@ import (
 )
 
 // Params are a request's query parameters. The errors of its methods name the
-// parameter and say what would be right.
+// parameter and the values that it may have.
 type Params struct{ Values url.Values }
 
 // parseQuery reads the query and refuses what the operation does not know.
@@ -61,7 +61,7 @@ func (p Params) Flag(name string) (bool, error) {
 	}
 }
 
-// Only refuses parameters that mean something with another one only.
+// Only refuses parameters that have a meaning only with another one.
 func (p Params) Only(with string, names ...string) error {
 	for _, name := range names {
 		if p.Has(name) {

@@ -24,12 +24,12 @@ type Problem struct {
 	Hint   string      // what to do
 	Path   string      // the znode it is about; may be empty
 	Param  string      // the parameter or header that is wrong; may be empty
-	// RetryAfter is in seconds; 0 says nothing.
+	// RetryAfter is in seconds; 0: the answer has none.
 	RetryAfter int
 	// Of another server that does not answer: why in few words, and the whole error. Both may be empty.
 	Reason, Cause string
 	Failed        *int // of a transaction: the operation to blame
-	Results       any  // of a transaction: what became of its operations
+	Results       any  // of a transaction: the outcome of each operation
 }
 
 // Error is the detail.
@@ -114,7 +114,7 @@ func ProblemOf(err error, anonymous bool) *Problem {
 		Detail: err.Error(), Hint: "this is a fault of the server; please report it"}
 }
 
-// Explain gives the status of a code, and says what to do.
+// Explain gives the status of a code, and a hint.
 func Explain(code znode.Error, path string, anonymous bool) *Problem {
 	p := &Problem{Status: http.StatusInternalServerError}
 	p.Detail = fmt.Sprintf("%s: %s", path, code.Error())
@@ -171,7 +171,7 @@ func BadRequest(param, format string, args ...any) *Problem {
 	}
 }
 
-// TooMany is an answer to who asks for more than this server has.
+// TooMany is the problem of a request for which this server has no room.
 func TooMany(seconds int, format string, args ...any) *Problem {
 	return &Problem{
 		Status: http.StatusTooManyRequests, Code: znode.ErrThrottled, RetryAfter: seconds,
@@ -179,7 +179,7 @@ func TooMany(seconds int, format string, args ...any) *Problem {
 	}
 }
 
-// Unavailable says that nothing was done because there is no majority.
+// Unavailable is the problem of a request that was not carried out because there is no majority.
 func Unavailable(why string) *Problem {
 	return &Problem{
 		Status: http.StatusServiceUnavailable, Code: znode.ErrConnectionLoss, RetryAfter: 1,

@@ -45,7 +45,7 @@ type Request struct {
 
 	administers bool      // NeedAdministrator has let it pass
 	commands    int       // sent so far
-	body        *heldBody // what has arrived of it; nil: nobody has read it
+	body        *heldBody // nil: Body was not called
 
 	arrived time.Time     // when its headers had arrived
 	metrics *routeMetrics // where it is counted: its operation's, once that is known
@@ -59,15 +59,15 @@ type Request struct {
 // cannot be carried out.
 type step func(q *Request) error
 
-// steps are what happens to a request, in this order. Security depends on it: a page of another site learns nothing
-// from what comes after checkOrigin, a client with wrong credentials nothing from what comes after identify.
+// steps are the way of a request, in this order. Security depends on it: a page of another site learns nothing from the
+// steps after checkOrigin, and a client with wrong credentials nothing from the steps after identify.
 var steps = []step{
 	checkHost,          // 403 for a name that leads here from another site (DNS rebinding)
 	checkOrigin,        // 403 for a page of another site; answers a browser's preflight question (CORS)
 	findOperation,      // 404, 405
 	parseQuery,         // 400 for unknown and repeated parameters
 	parsePath,          // the URL's path, percent-decoded once
-	identify,           // address, certificate, Authorization: who asks; 401
+	identify,           // 401; the identities of address, certificate and Authorization
 	forwardToServer,    // ?server=N: another server answers
 	readKey,            // Idempotency-Key
 	waitForConsistency, // ?consistency= and ?min_zxid=; 503 without a majority
@@ -81,7 +81,7 @@ func (c *Core) serve(res resource) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := &Request{Core: c, W: w, HTTP: r, resource: res, arrived: time.Now(), metrics: c.Metrics.routes[0]}
 		var cancel context.CancelFunc
-		// Not with r.Context, which also ends when a client says that it sends no more, and waits for the answer.
+		// Not with r.Context, which also ends when a client closes its own side only, and waits for the answer.
 		ctx := insight.WithTrace(context.WithoutCancel(r.Context()), &q.trace)
 		q.Context, cancel = context.WithTimeout(ctx, RequestTimeout)
 		defer cancel()
@@ -126,7 +126,7 @@ func setHeaders(q *Request) {
 	}
 	h.Set(HeaderLeader, leader)
 	h.Set(HeaderConsistency, ConsistencyLocal)
-	h.Set("X-Content-Type-Options", "nosniff") // data is what a client made it
+	h.Set("X-Content-Type-Options", "nosniff") // clients choose the data
 	h.Set("Cache-Control", "no-cache")         // ask again; ETags make that cheap
 }
 
@@ -164,8 +164,7 @@ func handle(q *Request) (err error) {
 	return err
 }
 
-// View calls visit with the present state, which is what the answer will say that
-// it shows. visit must be quick.
+// View calls visit with the present state, whose zxid the answer will show. visit must be quick.
 func (q *Request) View(visit func(v *server.View)) {
 	var zxid znode.Zxid
 	q.Core.Server.View(func(v *server.View) {
@@ -207,7 +206,7 @@ func (q *Request) SendBytes(status int, contentType string, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	q.setWriteDeadline()
 	q.Begin(status)
-	_, _ = q.Write(body) // if that fails, the client has gone
+	_, _ = q.Write(body) // if that fails, the client has disconnected
 }
 
 // Begin sends the status and the headers; every answer begins with it.
@@ -227,7 +226,7 @@ func (q *Request) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// setWriteDeadline bounds how long the client may take to take what is sent next.
+// setWriteDeadline bounds how long the client may take to read what is sent next.
 func (q *Request) setWriteDeadline() {
 	_ = http.NewResponseController(q.W).SetWriteDeadline(time.Now().Add(WriteTimeout))
 }

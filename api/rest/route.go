@@ -88,16 +88,16 @@ func (r resource) allow() string {
 	return strings.Join(methods, ", ")
 }
 
-// Handler answers requests by these routes. Paths are matched as they were sent, escapes
-// and all: a name may contain what a router would clean away.
+// Handler answers requests by these routes. Paths are matched as they were sent, with
+// their escapes: a name may contain characters that a router would clean away.
 func (c *Core) Handler(routes []Route) http.Handler {
 	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
 	resources := map[string]resource{}
 	c.Metrics.add("none", "none") // of requests for nothing that there is
 	for _, r := range routes {
 		op := &operation{r, c.Metrics.add(r.Method, r.Pattern)}
-		// What follows {path} looks like a part of it, so one resource has both:
-		// the method tells them apart.
+		// The parts after {path} look like a part of it, so one resource has both:
+		// the method distinguishes them.
 		base, _ := r.split()
 		if resources[base] == nil {
 			resources[base] = resource{}
@@ -138,8 +138,8 @@ func parsePath(q *Request) error {
 	return nil
 }
 
-// parseTail takes what follows {path} off the path. It reports false when there is
-// less than the pattern has.
+// parseTail cuts the parts after {path} off the path. It reports false if there are
+// fewer than the pattern has.
 func (r *Route) parseTail(vars map[string]string) bool {
 	_, tail := r.split()
 	names := strings.Split(tail, "/")[1:]
@@ -172,7 +172,7 @@ func (q *Request) ZnodePath() (string, error) {
 	return path, CheckPath("path", path)
 }
 
-// RawPath is the path in the URL before anybody has looked at it.
+// RawPath is the path in the URL, unchecked.
 func (q *Request) RawPath() string {
 	if path := q.Vars["path"]; path != "" {
 		return path
@@ -180,7 +180,7 @@ func (q *Request) RawPath() string {
 	return znode.RootPath
 }
 
-// CheckPath reports what is wrong with a path that a parameter has.
+// CheckPath reports why a path, the value of a parameter, is invalid.
 func CheckPath(param, path string) error {
 	if err := znode.ValidatePath(path); err != nil {
 		p := BadRequest(param, "")

@@ -46,8 +46,8 @@ func readSession(q *Request) error {
 }
 
 // repeatsOfEnded reports whether the request repeats one of a session that has ended
-// since, perhaps by that request. Nobody can prove to be of it any more, but it owns
-// nothing any more either: all that there is to be had is the first result.
+// since, perhaps by that request. No client can prove to be of it any longer, but it no
+// longer owns anything either: the first result is all that the request gets.
 func repeatsOfEnded(q *Request, id znode.SessionID) bool {
 	ended := false
 	q.View(func(v *server.View) { ended = v.Machine().Sessions().Get(id) == nil })

@@ -10,7 +10,7 @@ import (
 // Taken reports whether the client's machine has acknowledged everything that it
 // was sent, or at least something lately. A write into a connection whose other end
 // has vanished succeeds for many minutes; a stream must not keep a session alive
-// for as long.
+// that long.
 func Taken(r *http.Request, lately time.Duration) bool {
 	conn, ok := r.Context().Value(connKey{}).(syscall.Conn)
 	if !ok {

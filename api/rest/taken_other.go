@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// Taken is not known here: a client counts as alive while its connection stands.
+// Taken is not known here: a client counts as alive while its connection is open.
 func Taken(*http.Request, time.Duration) bool { return true }

@@ -78,8 +78,8 @@ func (c Content) Decode(param string) ([]byte, error) {
 }
 
 const (
-	// MaxPage is how many children one answer has at most, and what it has when
-	// limit= does not say: more make a client wait and this server's memory grow.
+	// MaxPage is how many children one answer has at most, and without limit=:
+	// more make a client wait and this server's memory grow.
 	MaxPage = 10_000
 	// maxPageBytes bounds the names and data in one answer; the page then ends
 	// early. One child is always in it.
@@ -95,7 +95,7 @@ type Child struct {
 	Error string     `json:"error,omitempty"` // why it may not be read
 }
 
-// PageRequest says which children, and what of them.
+// PageRequest selects children and what to read of them.
 type PageRequest struct {
 	Path       string
 	Stat, Data bool
@@ -105,7 +105,7 @@ type PageRequest struct {
 	IDs        []znode.ID
 
 	first []string // the first names that were found, in no order
-	bound string   // none behind it is among them; empty: not known yet
+	bound string   // none after it is among them; empty: not known yet
 }
 
 // Page is the answer to it.
@@ -121,7 +121,7 @@ type Page struct {
 const visitAtOnce = 4096
 
 // Read reads a page of children, by name. It looks at all of them, a few thousand at a time, copies none, and keeps no
-// more than two pages of names. Who comes or goes meanwhile is in the page or not.
+// more than two pages of names. Children that are created or deleted meanwhile are in the page or not.
 func (r *PageRequest) Read(q *Request) (p Page) {
 	for at, tree := -1, (*znode.Tree)(nil); at != 0 && p.Code == znode.OK; {
 		q.View(func(v *server.View) {
@@ -187,7 +187,7 @@ func (r *PageRequest) ReadAt(q *Request, offset int) (p Page) {
 	return p
 }
 
-// fill looks up what was asked for about the children of the page.
+// fill reads the requested parts of the children of the page.
 func (r *PageRequest) fill(p *Page, tree *znode.Tree) {
 	if p.Code != znode.OK || !r.Stat && !r.Data {
 		return
@@ -228,8 +228,8 @@ const (
 	MaxTries = 16
 )
 
-// CreateFailure says of which znode a create speaks: what must be there, and permit
-// it, is the parent.
+// CreateFailure names the znode that a failed create is about: it is the parent that must
+// exist and permit it.
 func CreateFailure(code znode.Error, path string) error {
 	switch code {
 	case znode.ErrNoNode, znode.ErrNoAuth, znode.ErrNoChildrenForEphemeral:

@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/rest"
 )
 
-// policy lets the page load and ask for nothing but what is this server's, and nobody frame it. Downloads are blobs,
+// policy lets the page load and ask only this server, and no page frame it. Downloads are blobs,
 // which need no permission.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
