@@ -32,7 +32,8 @@ func TestRequest_WireTypesAreFree(t *testing.T) {
 		{wire.OpGetACL, &wire.GetACLRequest{Path: "/zookeeper"}, nil, 2},
 		{wire.OpSetData, &wire.SetDataRequest{Path: "/zookeeper"}, &state.Result{Stat: stat}, 2},
 		{wire.OpDelete, &wire.DeleteRequest{Path: "/zookeeper"}, &state.Result{}, 2},
-		{wire.OpCreate2, &wire.CreateRequest{Path: "/zookeeper", ACL: znode.OpenACL}, &state.Result{Path: "/zookeeper", Stat: stat}, 2},
+		{wire.OpCreate2, &wire.CreateRequest{Path: "/zookeeper", ACL: znode.OpenACL},
+			&state.Result{Path: "/zookeeper", Stat: stat}, 2},
 		{wire.OpSync, &wire.SyncRequest{Path: "/zookeeper"}, &state.Result{}, 2},
 	} {
 		frame := wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: x.op}, x.body)[wire.FrameLengthBytes:]

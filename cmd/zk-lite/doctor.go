@@ -68,7 +68,8 @@ func diagnose(c *cobra.Command, urls []string) diagnosis {
 	s, notices, err := config.Load(c.Flags(), os.LookupEnv)
 	d := diagnosis{Findings: doctor.Configuration(err, append(notices, config.UnknownVariables(os.Environ())...))}
 	o := doctor.Options{
-		Settings: s, Version: readBuildInfo().full(), Memory: process.Memory(), HTTP: urls, Limits: doctor.DefaultLimits(),
+		Settings: s, Version: readBuildInfo().full(), Memory: process.Memory(),
+		HTTP: urls, Limits: doctor.DefaultLimits(),
 	}
 	if err == nil {
 		d.Findings = append(d.Findings, doctor.Examine(c.Context(), o)...)

@@ -39,8 +39,8 @@ const (
 // memory; a larger heap is collected when it has doubled, as usual. A soft limit makes the collector work
 // harder before the machine or its control group runs out of memory.
 //
-// The environment variables GOGC and GOMEMLIMIT, where they are set, have precedence. It starts no goroutine: after each
-// collection the runtime's own finalizer goroutine reads how much memory is in use.
+// The environment variables GOGC and GOMEMLIMIT, where they are set, have precedence. It starts no goroutine: after
+// each collection the runtime's own finalizer goroutine reads how much memory is in use.
 func TuneCollector(logger *slog.Logger) (stop func()) {
 	total := Memory()
 	t := &tuner{room: roomOf(total)}

@@ -1,5 +1,6 @@
-// Package repeats keeps a log readable and small. A Filter tells which of the messages that come again and again to leave
-// out, and how many were. A Handler bounds how fast the log grows, whatever the messages are. It starts no goroutine.
+// Package repeats keeps a log readable and small. A Filter tells which of the messages that come again and again to
+// leave out, and how many were. A Handler bounds how fast the log grows, whatever the messages are. It starts no
+// goroutine.
 package repeats
 
 import (

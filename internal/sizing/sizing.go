@@ -131,5 +131,6 @@ func (l *Load) Estimate() (e Estimate) {
 	return e
 }
 
-// roomOfCollector is what a small heap may grow by before it is collected (internal/process); of a large one it is nothing.
+// roomOfCollector is what a small heap may grow by before it is collected (internal/process);
+// of a large one it is nothing.
 const roomOfCollector = 128 * mib

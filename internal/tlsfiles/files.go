@@ -280,8 +280,8 @@ func verifyChain(s *tls.ConnectionState, roots *x509.CertPool, usage x509.ExtKey
 	return s.PeerCertificates[0].Verify(o)
 }
 
-// VerifyOwn returns why a peer with the same files would refuse the certificate, as that of a server at a host or as that
-// of a client. There must be a trust store.
+// VerifyOwn returns why a peer with the same files would refuse the certificate, as that of a server at a host or as
+// that of a client. There must be a trust store.
 func (f *Files) VerifyOwn(host string) error {
 	l := f.current.Load()
 	state := tls.ConnectionState{}
