@@ -31,13 +31,13 @@ func (c *conn) auth(xid wire.Xid, rd *jute.Reader) error {
 		// A client of another ensemble gets no answer, which would have it give up: it tries the next server
 		// (EnsembleAuthenticationProvider).
 		if q.Scheme != "ensemble" || !c.listener.srv.Auth().Ensemble("") {
-			c.direct(xid, znode.ErrAuthFailed, nil)
+			c.replyAtOnce(xid, znode.ErrAuthFailed, nil)
 		}
 		c.out.end("authentication failed")
 		c.closing = true
 		return nil
 	}
-	c.direct(xid, znode.OK, nil)
+	c.replyAtOnce(xid, znode.OK, nil)
 	return nil
 }
 
@@ -75,9 +75,9 @@ func (c *conn) addIdentities(ids []znode.ID) bool {
 	return true
 }
 
-// enough reports whether the client has proved what enforce.auth.schemes asks for. A client that has not gets
+// hasIdentity reports whether the client has an identity of enforce.auth.schemes. A client without one gets
 // ZooKeeper's answer to every request but those that prove something, and is disconnected.
-func (c *conn) enough(xid wire.Xid) bool {
+func (c *conn) hasIdentity(xid wire.Xid) bool {
 	if c.listener.srv.Auth().Enough(c.sc.Load().Identities()) {
 		return true
 	}
@@ -85,7 +85,7 @@ func (c *conn) enough(xid wire.Xid) bool {
 	c.note("request", audit.Failure, "no identity of enforce.auth.schemes")
 	c.listener.logRefusal("enforce.auth", "remote", c.remote, "session", c.session(),
 		"schemes", c.listener.srv.Auth().Schemes(), "hint", c.hint())
-	c.direct(xid, znode.ErrSessionClosedNeedsSASL, nil)
+	c.replyAtOnce(xid, znode.ErrSessionClosedNeedsSASL, nil)
 	c.out.end("no identity of a scheme that is needed (enforce.auth.schemes)")
 	c.closing = true
 	return false
@@ -131,7 +131,7 @@ func (c *conn) sasl(xid wire.Xid, rd *jute.Reader) error {
 	}
 	s := c.listener.srv.Auth().SASL()
 	if s == nil {
-		c.direct(xid, znode.OK, &wire.SASLResponse{})
+		c.replyAtOnce(xid, znode.OK, &wire.SASLResponse{})
 		return nil
 	}
 	if c.exchange == nil {
@@ -145,7 +145,7 @@ func (c *conn) sasl(xid wire.Xid, rd *jute.Reader) error {
 		c.saslFailed(xid, s, err)
 		return nil
 	}
-	c.direct(xid, znode.OK, &wire.SASLResponse{Token: reply})
+	c.replyAtOnce(xid, znode.OK, &wire.SASLResponse{Token: reply})
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (c *conn) saslFailed(xid wire.Xid, s *auth.SASL, err error) {
 	case slices.Contains(c.listener.srv.Auth().Schemes(), "sasl"):
 		code = znode.ErrSessionClosedNeedsSASL
 	case s.AllowFailed:
-		c.direct(xid, znode.OK, &wire.SASLResponse{})
+		c.replyAtOnce(xid, znode.OK, &wire.SASLResponse{})
 		return
 	}
 	if b, ok := c.out.begin(); ok { // with a body, which Java's client reads whatever the code
@@ -184,9 +184,9 @@ func (c *conn) saslFailed(xid wire.Xid, s *auth.SASL, err error) {
 	c.closing = true
 }
 
-// direct sends a reply that needs no place in the order of requests. Its zxid
+// replyAtOnce sends a reply that needs no place in the order of requests. Its zxid
 // is 0. The reader flushes.
-func (c *conn) direct(xid wire.Xid, code znode.Error, body wire.Response) {
+func (c *conn) replyAtOnce(xid wire.Xid, code znode.Error, body wire.Response) {
 	b, ok := c.out.begin()
 	if !ok {
 		return

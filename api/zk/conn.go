@@ -28,20 +28,20 @@ type conn struct {
 	wordsOnly bool          // it is refused when it asks for a session; set by admit
 	gone      chan struct{} // closed when the outbox has ended
 
-	times   *times // shared with other connections
-	out     outbox
-	pending atomic.Int32                // requests that are not answered yet
-	sc      atomic.Pointer[server.Conn] // nil until the handshake
-	linger  atomic.Pointer[time.Timer]
-	leaving atomic.Bool // the server stops; see leave
+	times     *times // shared with other connections
+	out       outbox
+	pending   atomic.Int32                // requests that are not answered yet
+	sc        atomic.Pointer[server.Conn] // nil until the handshake
+	lingering atomic.Pointer[time.Timer]
+	leaving   atomic.Bool // the server stops; see leave
 
 	// The reader's own.
-	in      input
-	rd      jute.Reader // of the frame that is being executed
-	now     time.Time   // when the bytes came that are being executed
-	closing bool        // no further request is executed
-	picky   bool        // requests need an identity (enforce.auth.schemes)
-	idBytes int         // of identities added by auth and sasl
+	in            input
+	rd            jute.Reader // of the frame that is being executed
+	now           time.Time   // when the bytes came that are being executed
+	closing       bool        // no further request is executed
+	needsIdentity bool        // requests need an identity (enforce.auth.schemes)
+	idBytes       int         // of identities added by auth and sasl
 
 	exchange auth.Exchange // of SASL; nil until the client begins one
 }
@@ -49,7 +49,7 @@ type conn struct {
 func newConn(ln *Listener, nc net.Conn) *conn {
 	c := &conn{
 		listener: ln, net: nc, remote: nc.RemoteAddr().String(),
-		since: time.Now(), gone: make(chan struct{}), picky: len(ln.srv.Auth().Schemes()) > 0,
+		since: time.Now(), gone: make(chan struct{}), needsIdentity: len(ln.srv.Auth().Schemes()) > 0,
 		times: &ln.times[ln.nextConn.Add(1)%timeShards],
 	}
 	if ap, err := netip.ParseAddrPort(c.remote); err == nil {
@@ -74,7 +74,7 @@ func (c *conn) run() {
 	if sc := c.sc.Load(); sc != nil {
 		sc.Close(endReason(err, why))
 	}
-	if t := c.linger.Load(); t != nil {
+	if t := c.lingering.Load(); t != nil {
 		t.Stop()
 	}
 	c.in.end()
@@ -106,13 +106,13 @@ func (c *conn) serve() error {
 		return errors.New("this server is not serving")
 	}
 	if err := c.handshake(); err != nil {
-		return c.lastWords(err)
+		return c.linger(err)
 	}
 	if err := c.net.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("removing the handshake's deadline: %w", err)
 	}
 	c.now = time.Now()
-	return c.lastWords(c.requests())
+	return c.linger(c.requests())
 }
 
 // withoutTLS is what a message about a port has to add.
@@ -163,7 +163,7 @@ func (c *conn) requests() error {
 	return nil
 }
 
-// execute decodes a request and hands it on. An error ends the connection.
+// execute decodes a request and submits it. An error ends the connection.
 func (c *conn) execute(frame []byte) error {
 	var header wire.RequestHeader
 	rd := &c.rd
@@ -179,32 +179,34 @@ func (c *conn) execute(frame []byte) error {
 	case wire.OpSASL:
 		return c.sasl(header.Xid, rd)
 	}
-	if c.picky && !c.enough(header.Xid) {
+	if c.needsIdentity && !c.hasIdentity(header.Xid) {
 		return nil
 	}
 	r := c.newRequest(header, wire.FrameLengthBytes+len(frame))
-	var err error
 	switch {
 	case !header.Type.ClientRequest():
 		c.closing = true // answered in its turn, then the connection is closed
 		r.refuse(znode.ErrUnimplemented)
-		err = c.sc.Load().Read(r)
 	case !r.decode(rd):
 		r.refuse(znode.ErrMarshalling)
-		err = c.sc.Load().Read(r)
-	case r.isCommand():
-		r.cmd.Identities, r.quiet = r.ids, false
-		c.out.wake() // replies that are ready do not wait for the log
-		err = c.sc.Load().Write(&r.cmd, r)
-	default:
-		err = c.sc.Load().Read(r)
 	}
-	c.handedOn(err)
+	c.submit(r)
 	return nil
 }
 
-// handedOn ends the connection if the server has not taken a request, because the session ends or has ended.
-func (c *conn) handedOn(err error) {
+// submit gives a request to the server, which answers requests in their order.
+func (c *conn) submit(r *request) {
+	if !r.isCommand() {
+		c.submitted(c.sc.Load().Read(r))
+		return
+	}
+	r.cmd.Identities, r.quiet = r.ids, false
+	c.out.wake() // replies that are ready do not wait for the log
+	c.submitted(c.sc.Load().Write(&r.cmd, r))
+}
+
+// submitted ends the connection if the server has not taken a request, because the session ends or has ended.
+func (c *conn) submitted(err error) {
 	if err != nil {
 		c.out.end("server: " + err.Error())
 		c.closing = true
@@ -250,7 +252,7 @@ func (c *conn) refuseTooLong(why error) error {
 	}
 	r := c.newRequest(header, wire.FrameLengthBytes+size)
 	r.refuse(znode.ErrBadArguments)
-	c.handedOn(sc.Read(r))
+	c.submit(r)
 	return nil
 }
 

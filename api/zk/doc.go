@@ -13,7 +13,7 @@
 //	conn.go       first four bytes: a four-letter word → word.go, answer, close
 //	handshake.go  else a ConnectRequest → Conn.OpenSession / AttachSession
 //	input.go      then frames
-//	conn.go       execute
+//	conn.go       execute, submit
 //	request.go    decode → Conn.Read → read.go, watches.go
 //	                       Conn.Write ⋯ the log ⋯ request.Done
 //	reply.go      encode; statistics, slow log, usage, audit

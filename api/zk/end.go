@@ -83,9 +83,9 @@ func badf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// lastWords lets the last replies of an ended connection arrive: it reads and
+// linger lets the last replies of an ended connection arrive: it reads and
 // discards until the client or the linger timer closes the connection.
-func (c *conn) lastWords(err error) error {
+func (c *conn) linger(err error) error {
 	if err != nil && !c.out.isEnding() {
 		return err
 	}
@@ -115,7 +115,7 @@ func (c *conn) ended() {
 		_ = c.net.Close()
 		return
 	}
-	c.linger.Store(time.AfterFunc(lingerTime, func() { _ = c.net.Close() }))
+	c.lingering.Store(time.AfterFunc(lingerTime, func() { _ = c.net.Close() }))
 }
 
 // Disconnect implements server.Client.
@@ -156,7 +156,7 @@ func (c *conn) leaveNow(served bool) (bool, error) {
 		}
 	}
 	c.closing = true
-	c.handedOn(c.sc.Load().Read(goAway{c}))
+	c.submitted(c.sc.Load().Read(goAway{c}))
 	return true, nil
 }
 

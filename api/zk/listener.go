@@ -73,7 +73,7 @@ func New(srv *server.Server, cfg Config) *Listener {
 	}
 	d.logger, d.words, d.allowed = d.cfg.Logger, words(), d.cfg.allowed()
 	d.trace.Store(defaultTrace)
-	d.outboxes.limit, d.outboxes.close = d.cfg.OutboxTotal, d.closeDeaf
+	d.outboxes.limit, d.outboxes.close = d.cfg.OutboxTotal, d.closeUnread
 	d.partial.limit, d.partial.close, d.partial.spare = int64(d.cfg.PartialBytes), d.closePartial, true
 	d.replies.limit = d.cfg.OutboxTotal
 	return d
@@ -179,8 +179,8 @@ func (ln *Listener) closePartial(c net.Conn) {
 	_ = c.Close()
 }
 
-// closeDeaf closes a connection whose client does not read, because others need its room.
-func (ln *Listener) closeDeaf(c net.Conn) {
+// closeUnread closes a connection whose client does not read, because others need its room.
+func (ln *Listener) closeUnread(c net.Conn) {
 	ln.logRefusal("limits.outboxTotalBytes", "remote", c.RemoteAddr(), "limit", ln.cfg.OutboxTotal)
 	_ = c.Close()
 }

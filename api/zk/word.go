@@ -111,7 +111,7 @@ func (c *conn) serveWord(name string) error {
 		c.out.commit(append(b, a.String()...), false)
 	}
 	c.out.end("four-letter word " + name)
-	return c.lastWords(nil)
+	return c.linger(nil)
 }
 
 // ruok shows that the process answers, and no more.
