@@ -62,7 +62,7 @@ func TestServer_Restart_KeepsData(t *testing.T) {
 		Op: state.OpCreate, Path: "/kept", Data: []byte("x"), ACL: znode.OpenACL,
 	})
 	if err != nil || r.Code != znode.OK {
-		t.Fatal(err, r.Code)
+		t.Fatalf("creating /kept: got %v, %v, want OK", r.Code, err)
 	}
 	// Both ports are open, and the HTTP server reports when the server serves.
 	if c, err := net.Dial("tcp", n.ClientAddr().String()); err != nil {
@@ -73,7 +73,7 @@ func TestServer_Restart_KeepsData(t *testing.T) {
 	for ready := false; !ready; {
 		resp, err := http.Get("http://" + n.HTTPAddr().String() + "/readyz")
 		if err != nil || ctx.Err() != nil {
-			t.Fatal(err, ctx.Err())
+			t.Fatalf("asking /readyz: %v, %v, want an answer", err, ctx.Err())
 		}
 		resp.Body.Close()
 		ready = resp.StatusCode == http.StatusOK
@@ -91,11 +91,11 @@ func TestServer_Restart_KeepsData(t *testing.T) {
 	defer n.Close()
 	// A sync goes through the log, so what was in it has been applied before.
 	if r, err := n.Server().Do(ctx, &state.Command{Op: state.OpSync}); err != nil || r.Code != znode.OK {
-		t.Fatal(err, r.Code)
+		t.Fatalf("a sync: got %v, %v, want OK", r.Code, err)
 	}
 	n.Server().View(func(v *server.View) {
 		if data, _, code := v.Tree().Get("/kept", nil); code != znode.OK || string(data) != "x" {
-			t.Errorf("%q, %v", data, code)
+			t.Errorf("/kept: got %q, %v, want %q, OK", data, code, "x")
 		}
 	})
 }
@@ -255,7 +255,7 @@ func word(t *testing.T, n *app.Server, text string) string {
 	}
 	b, err := io.ReadAll(c)
 	if err != nil {
-		t.Fatal(text, err)
+		t.Fatalf("reading the answer to %q: %v", text, err)
 	}
 	return string(b)
 }
@@ -296,10 +296,10 @@ func proposalSizes(t *testing.T, n *app.Server) (last, smallest, largest int) {
 	out := word(t, n, "srvr")
 	_, sizes, found := strings.Cut(out, line)
 	if !found {
-		t.Fatal(out)
+		t.Fatalf("srvr: got %q, want a line %q", out, line)
 	}
 	if _, err := fmt.Sscanf(sizes, "%d/%d/%d", &last, &smallest, &largest); err != nil {
-		t.Fatal(out, err)
+		t.Fatalf("srvr: got %q, want three sizes: %v", sizes, err)
 	}
 	return last, smallest, largest
 }
@@ -313,7 +313,7 @@ func TestServer_LeaderMetrics_AreTakenAndReset(t *testing.T) {
 			Op: state.OpCreate, Path: fmt.Sprint("/n", i), Data: make([]byte, bytes), ACL: znode.OpenACL,
 		})
 		if err != nil || r.Code != znode.OK {
-			t.Fatal(err, r.Code)
+			t.Fatalf("creating /n%d: got %v, %v, want OK", i, r.Code, err)
 		}
 	}
 	// What the server tells its ensemble at the start may come in between or behind.

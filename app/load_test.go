@@ -98,7 +98,7 @@ func (l *load) judge(stopped bool) {
 		l.t.Errorf("%d failed: %v", len(l.failed), l.failed)
 	}
 	for _, v := range check.All(&l.history) {
-		l.t.Error(v)
+		l.t.Errorf("the history is not consistent: %v", v)
 	}
 }
 
@@ -179,7 +179,7 @@ func (l *load) startReturning(who string, servers []string, opts ...client.Optio
 	return l.start(who, func(ctx context.Context, id int) {
 		l.ask(ctx, id, who, c)
 		if err := c.Detach(); err != nil {
-			l.t.Error(who, err)
+			l.t.Errorf("%s: detaching: %v", who, err)
 		}
 		again := l.connect(servers, append(opts, client.WithSession(session))...)
 		if again == nil {

@@ -75,7 +75,7 @@ func (p *peers) write(t *testing.T, i int, path string) {
 	defer cancel()
 	r, err := p.servers[i].Server().Do(ctx, &state.Command{Op: state.OpCreate, Path: path, ACL: znode.OpenACL})
 	if err != nil || r.Code != znode.OK {
-		t.Fatal(path, r.Code, err)
+		t.Fatalf("creating %s: got %v, %v, want OK", path, r.Code, err)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestPeerTLS_Impostor_IsToldNothing(t *testing.T) {
 			_ = c.SetDeadline(time.Now().Add(time.Minute))
 			b, err := io.ReadAll(c)
 			if len(b) > 0 || err == nil || !strings.Contains(err.Error(), "bad certificate") {
-				t.Errorf("%s: %q, %v", pair.Cert.Subject, b, err)
+				t.Errorf("%s: got %q, %v, want the alert \"bad certificate\" alone", pair.Cert.Subject, b, err)
 			}
 			c.Close()
 		}

@@ -53,7 +53,7 @@ func TestSASL_Users(t *testing.T) {
 	}
 	for user, want := range map[string]string{"super": "better", "bob": "secret", "eve": ""} {
 		if p, ok := l.digest.Password(user); p != want || ok != (want != "") {
-			t.Errorf("%s: %q, %v", user, p, ok)
+			t.Errorf("password of %s: got %q, %v, want %q", user, p, ok, want)
 		}
 	}
 	o.Settings.SASL.FIPS = true

@@ -168,7 +168,7 @@ func (s *served) reloaded(t *testing.T, i int, files client.TLSFiles, step int) 
 		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(text, w) })
 	})
 	if text := s.call(t, i, files, http.MethodGet, "/readyz?verbose"); !strings.Contains(text, `"peer_certificate"`) {
-		t.Error(text)
+		t.Errorf("got %s, want a check peer_certificate", text)
 	}
 }
 
@@ -193,12 +193,12 @@ func (s *served) call(t *testing.T, i int, files client.TLSFiles, method, target
 	}
 	resp, err := httpClient(files).Do(q)
 	if err != nil {
-		t.Fatal(target, err)
+		t.Fatalf("asking %s: %v", target, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s %s, %v", target, resp.Status, text, err)
+		t.Fatalf("%s: got %s %s, %v, want 200", target, resp.Status, text, err)
 	}
 	return string(text)
 }

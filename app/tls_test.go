@@ -144,7 +144,7 @@ func TestServer_TLS_OnTheHTTPPort(t *testing.T) {
 			resp, err := client.Get(strings.TrimSpace(scheme) + "://" + n.HTTPAddr().String() + "/readyz?verbose")
 			if err != nil {
 				if want.status != 0 {
-					t.Errorf("%s, %s: %v", name, scheme, err)
+					t.Errorf("%s, %s: got %v, want status %d", name, scheme, err, want.status)
 				}
 				continue
 			}
@@ -152,7 +152,7 @@ func TestServer_TLS_OnTheHTTPPort(t *testing.T) {
 			resp.Body.Close()
 			if err != nil || resp.StatusCode != want.status ||
 				want.status == 200 && !strings.Contains(string(body), "it expires in 30.0 days") {
-				t.Errorf("%s, %s: %d %s, %v", name, scheme, resp.StatusCode, body, err)
+				t.Errorf("%s, %s: got %d %s, %v, want %d", name, scheme, resp.StatusCode, body, err, want.status)
 			}
 		}
 	}

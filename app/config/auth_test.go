@@ -16,17 +16,17 @@ func TestLoad_Auth(t *testing.T) {
 		"superDigest=admin:7SNb2PG4qHSVVIsYwTDPUvHTXiJm0LxDbDjg3DA6Xn8=\n"+
 		"admin.identities=x509:CN=ops,O=Example; token:ops\nensembleAuthName=a,b\n", nil)
 	if err != nil || len(notices) > 0 {
-		t.Fatal(err, notices)
+		t.Fatalf("got notices %v, error %v, want neither", notices, err)
 	}
 	if !s.Auth.Ensemble || !s.Auth.SkipACL || s.Auth.Digest != crypto.SHA3_256 || !slices.Equal(s.Auth.Schemes, []string{"digest", "ip"}) ||
 		!slices.Equal(s.Auth.Administrators, []znode.ID{{Scheme: "x509", ID: "CN=ops,O=Example"}, {Scheme: "token", ID: "ops"}}) ||
 		!slices.Equal(s.Auth.Ensembles, []string{"a", "b"}) {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want what the file has", s.Auth)
 	}
 	s, notices, err = load(t, "dataDir=d\nenforce.auth.schemes=digest\nDigestAuthenticationProvider.enabled=false\n"+
 		"superDigest=super:lK75jTNcA+U9vtVEw5vB51mj/w4=\n", nil)
 	if err != nil || len(s.Auth.Schemes) > 0 || !s.Auth.NoDigest || s.Auth.SuperDigest != "" || len(notices) != 1 {
-		t.Errorf("%+v, %v, %v", s, notices, err)
+		t.Errorf("got %+v, notices %v, error %v, want no schemes, no super user and one notice", s.Auth, notices, err)
 	}
 }
 
@@ -36,15 +36,15 @@ func TestLoad_SASL(t *testing.T) {
 		"authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\nadmin.identities=sasl:c/h@R\n"+
 		"SASLAuthenticationProvider.superPassword=secret\nsecurity.auth_to_local=DEFAULT\n", nil)
 	if err != nil || len(notices) > 0 {
-		t.Fatal(err, notices)
+		t.Fatalf("got notices %v, error %v, want neither", notices, err)
 	}
 	if s.SASL.File != "/etc/jaas.conf" || s.SASL.Section != "Server" || !s.SASL.RemoveHost || s.SASL.RemoveRealm ||
 		!slices.Equal(s.SASL.Supers, []string{"b@R", "a"}) || !slices.Equal(s.Auth.Schemes, []string{"sasl"}) ||
 		!slices.Equal(s.Auth.Administrators, []znode.ID{{Scheme: "sasl", ID: "c/h@R"}}) || s.SASL.SuperPassword != "secret" {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v and %+v, want what the file has", s.SASL, s.Auth)
 	}
 	s, notices, err = load(t, "dataDir=d\nsuperUser=a\nsasl.serverconfig=S\njaasLoginRenew=3\n", nil)
 	if err != nil || len(s.SASL.Supers) > 0 || len(notices) != 3 {
-		t.Errorf("%+v, %v, %v", s.SASL, notices, err)
+		t.Errorf("got %+v, notices %v, error %v, want no super users and three notices", s.SASL, notices, err)
 	}
 }

@@ -26,7 +26,7 @@ func TestUnknownVariables(t *testing.T) {
 		notices := UnknownVariables([]string{entry, "HOME=/"})
 		switch {
 		case want == "" && len(notices) > 0:
-			t.Errorf("%s: %v", entry, notices)
+			t.Errorf("%s: got %v, want no notice", entry, notices)
 		case want != "" && (len(notices) != 1 || !strings.Contains(notices[0].Text, want)):
 			t.Errorf("%s: %v, want %q", entry, notices, want)
 		}
@@ -38,7 +38,7 @@ func TestUnknownVariables_KnowsThoseOfTheCommands(t *testing.T) {
 	named := regexp.MustCompile(`"(ZK_LITE_[A-Z][A-Z_]*)"`)
 	files, err := filepath.Glob("../../cmd/zk-lite/cli/*.go")
 	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+		t.Fatalf("got the files %v, %v, want some", files, err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -47,7 +47,7 @@ func TestUnknownVariables_KnowsThoseOfTheCommands(t *testing.T) {
 		}
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 			if n := UnknownVariables([]string{m[1] + "=x"}); len(n) > 0 {
-				t.Errorf("%s: %v", file, n)
+				t.Errorf("%s: got %v, want no notice", file, n)
 			}
 		}
 	}

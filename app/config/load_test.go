@@ -124,12 +124,12 @@ func dump(values []Value, s Settings, notices []Notice) string {
 func TestLoad_WithoutAnything(t *testing.T) {
 	s, notices, err := load(t, "", nil)
 	if err != nil || len(notices) != 0 {
-		t.Fatalf("%v, %v", err, notices)
+		t.Fatalf("got notices %v, error %v, want neither", notices, err)
 	}
 	if s.DataDir != "./zk-lite-data" || s.DataLogDir != s.DataDir || s.ClientListen() != ":2181" ||
 		s.AdminListen() != "127.0.0.1:8080" || !s.Standalone || s.MyID != 1 || !s.Server.ExtendedTypes ||
 		s.Server.MinSessionTimeout != 4*time.Second || s.Server.MaxSessionTimeout != 40*time.Second {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want the defaults", s)
 	}
 }
 
@@ -337,7 +337,7 @@ func TestLoad_AcceptedAsInZooKeeper(t *testing.T) {
 	for _, tt := range tests {
 		s, notices, err := load(t, "dataDir=data\n"+tt.line+"\n", nil)
 		if err != nil || !tt.want(&s) {
-			t.Errorf("%s: %v; %+v", tt.line, err, s)
+			t.Errorf("%s: got %+v, %v, want it accepted", tt.line, s, err)
 		}
 		switch {
 		case tt.warning == "" && len(notices) == 0:
@@ -391,7 +391,7 @@ func TestLoad_OneVoterWithObservers(t *testing.T) {
 func TestLoad_KubernetesServiceVariables(t *testing.T) {
 	s, notices, err := load(t, "", map[string]string{"ZK_LITE_CLIENT_PORT": "tcp://10.0.0.1:2181"})
 	if err != nil || s.ClientPort != 2181 || len(notices) != 1 {
-		t.Errorf("%d, %v, %v", s.ClientPort, notices, err)
+		t.Errorf("got port %d, notices %v, error %v, want 2181 and one notice", s.ClientPort, notices, err)
 	}
 }
 
@@ -409,6 +409,6 @@ func TestLoad_JoinsAllErrors(t *testing.T) {
 	}
 	var e *Error
 	if !errors.As(err, &e) || e.Source != "zoo.cfg:1" || e.Key != "tickTime" {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want an error of tickTime at zoo.cfg:1", e)
 	}
 }

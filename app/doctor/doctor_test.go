@@ -410,6 +410,6 @@ func TestRegression_Examine_SaysWhatTheServerWaitsFor(t *testing.T) {
 	}
 	if all := strings.Join(ready, "\n"); len(ready) != 2 || !strings.Contains(ready[0], "waiting to form or join the ensemble: for server 2") ||
 		!strings.Contains(ready[1], "formed fails: for server 2") || !strings.Contains(all, "for server 3") {
-		t.Errorf("%s", all)
+		t.Errorf("got %q, want that servers 2 and 3 are waited for, and that the check fails", all)
 	}
 }

@@ -92,7 +92,7 @@ func TestDocs_Commands(t *testing.T) {
 	for _, page := range []string{"../../README.md", "../../docs/*.md", "../../examples/*/README.md", "../../integration/README.md"} {
 		files, err := filepath.Glob(page)
 		if err != nil || len(files) == 0 {
-			t.Fatal(page, err)
+			t.Fatalf("%s: got no files, want some: %v", page, err)
 		}
 		for _, file := range files {
 			name := filepath.ToSlash(strings.TrimPrefix(file, "../../"))
@@ -158,7 +158,7 @@ func runBlock(t *testing.T, prepare, block, output string) {
 		out, err = runScript(t, prepare, script)
 	}
 	if err != nil && shown == "" {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("the script failed: %v\n%s", err, out)
 	}
 	volatile := regexp.MustCompile(`0x[0-9a-f]+|[0-9]+ bytes`)
 	if got := volatile.ReplaceAllString(string(out), "N"); shown != "" && got != volatile.ReplaceAllString(shown, "N") {

@@ -14,7 +14,7 @@ import (
 func TestMan_EveryCommandHasAPage(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := exec.Command("zk-lite", "man", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("zk-lite man failed: %v: %s", err, out)
 	}
 	root := rootCommand()
 	root.InitDefaultHelpCmd()

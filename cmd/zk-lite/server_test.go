@@ -142,7 +142,7 @@ func TestServer_TerminalGone_Stops(t *testing.T) {
 	for !strings.Contains(screen.String(), "msg=starting") {
 		n, err := tty.Read(read)
 		if err != nil {
-			t.Fatalf("%v\n%s", err, screen.String())
+			t.Fatalf("the server did not start: %v\n%s", err, screen.String())
 		}
 		_, _ = screen.Write(read[:n])
 	}

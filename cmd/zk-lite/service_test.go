@@ -118,7 +118,7 @@ func TestService_TellsItsManager(t *testing.T) {
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 			m.await("STOPPING=1")
 			if err := cmd.Wait(); err != nil {
-				t.Errorf("%v\n%s", err, log.String())
+				t.Errorf("the server failed: %v\n%s", err, log.String())
 			}
 		})
 	}
@@ -153,6 +153,6 @@ func TestService_NoManager_Refuses(t *testing.T) {
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET=/nowhere/notify")
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), `NOTIFY_SOCKET="/nowhere/notify"`) {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("got %q, %v, want a refusal that names the socket", out, err)
 	}
 }

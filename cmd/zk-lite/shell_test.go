@@ -144,7 +144,7 @@ func TestShell_Terminal(t *testing.T) {
 	s.typeKeys("set /app/b")
 	s.expect(`set /app/b`)
 	if out, err := exec.Command("zk-lite", "set", "--server", server, "/app/beta", "x").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("zk-lite set failed: %v: %s", err, out)
 	}
 	s.expect(`WATCHER: NodeDataChanged /app/beta`)
 	s.expect(prompt + `set /app/b`) // what was typed is still there
@@ -245,7 +245,7 @@ func TestRegression_Shell_EndOfAConnectionIsNotTheEndOfTheInput(t *testing.T) {
 		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 	}
 	if _, errs, code := zklite("", "create", "/a", "0", "--server", server); code != 0 {
-		t.Fatal(errs)
+		t.Fatalf("zk-lite create failed with %d: %s", code, errs)
 	}
 	var lines strings.Builder
 	for i := range 20 {

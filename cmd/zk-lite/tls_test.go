@@ -45,7 +45,7 @@ func TestDev_TLS(t *testing.T) {
 	wait.Until(t, "the ensemble serves", func() bool { return strings.Contains(out.String(), "Ctrl-C stops it") })
 	file := func(name string) string { return filepath.Join(dir, "tls", name) }
 	if !strings.Contains(out.String(), "ZK_LITE_TLS_CA="+file("ca.pem")) {
-		t.Error(out.String())
+		t.Errorf("got %q, want ZK_LITE_TLS_CA with its file", out.String())
 	}
 	server := fmt.Sprintf("--server=127.0.0.1:%d", port[0])
 	http := fmt.Sprintf("--http=https://localhost:%d", port[1])

@@ -138,7 +138,7 @@ func TestBackupVerify_FindsDamage(t *testing.T) {
 				Znodes, Bytes int
 			}
 			if err := json.Unmarshal([]byte(out), &f); err != nil {
-				t.Fatalf("%v: %s", err, out)
+				t.Fatalf("got %q, want JSON: %v", out, err)
 			}
 			if x.problem == "" {
 				if code != 0 || f.Problem != "" || f.Znodes < 200 || f.Bytes != len(x.file) {

@@ -20,7 +20,7 @@ func TestTop_Merge(t *testing.T) {
 		{"path", "/a", "requests", 60, 0, 0.3},
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 	var out bytes.Buffer
 	if err := printTop(&out, got); err != nil {
@@ -31,7 +31,7 @@ all      -     200.0            100 %
 session  0x2   100.0 (or 50.0)  50 %
 path     /a    60.0             30 %
 ` {
-		t.Errorf("\n%s", out.String())
+		t.Errorf("got another table than is wanted:\n%s", out.String())
 	}
 	if got := mergeTop([]topPage{{Total: 3, Paths: []topUser{{Name: "/a", Count: 3}}}}, topWatches, 9); got[1].Count != 3 {
 		t.Errorf("watches have no time: %+v", got)

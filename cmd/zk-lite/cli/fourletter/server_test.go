@@ -44,7 +44,7 @@ func TestServer_ParseMntr(t *testing.T) {
 		"zk_tls_peer_certificate_expiry_seconds\t3\nzk_watch_count\tx\n")
 	if s.Sessions != 3 || s.Watches != 0 || s.CertificateSeconds == nil || *s.CertificateSeconds != -12.5 ||
 		s.PeerCertificateSeconds == nil || *s.PeerCertificateSeconds != 3 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want 3 sessions and two certificates", s)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestDo_OneAnswers_IsFound(t *testing.T) {
 	for _, r := range []*Request{get, once, again} {
 		var v struct{ A int }
 		if err := New([]string{nobody(t), away, good}, patience, nil).JSON(t.Context(), r, &v); err != nil || v.A != 1 {
-			t.Errorf("%s: %v %v", r.Method, v, err)
+			t.Errorf("%s: got %v, %v, want 1", r.Method, v.A, err)
 		}
 	}
 	if n := asked.Load(); n != 3 {

@@ -50,7 +50,7 @@ func TestDo_LocalToken(t *testing.T) {
 		named = path
 		for _, r := range []*Request{get, once} {
 			if err := New([]string{at}, patience, nil).JSON(t.Context(), r, nil); (err == nil) != want {
-				t.Errorf("%s %s: %v", r.Method, path, err)
+				t.Errorf("%s with %s: got %v, want success: %v", r.Method, path, err, want)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestDo_LocalToken(t *testing.T) {
 		var p *Problem
 		err := New([]string{at}, patience, nil).JSON(t.Context(), get, nil)
 		if !errors.As(err, &p) || (p.NoToken == nil) != (want == "") || want != "" && !strings.Contains(p.NoToken.Error(), want) {
-			t.Errorf("%q: %v, %v", path, err, p.NoToken)
+			t.Errorf("%q: got %v, %+v, want a problem with %q", path, err, p, want)
 		}
 	}
 	named = good
