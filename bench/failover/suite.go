@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
@@ -79,4 +80,144 @@ func Run(ctx context.Context, site *system.Site, o *system.Options, scenario *Sc
 		head.End = errors.Join(head.End, fmt.Errorf("%d of %d configurations ended with an error", failed, len(all)))
 	}
 	return errors.Join(head.End, site.Save(Section, head.Began, document(), lines, context.Cause(ctx)))
+}
+
+// The aim of a quiet machine: a gap may last as long as so many of its syncs, and this.
+const (
+	aimSyncs = 12
+	aimRest  = 100 * time.Millisecond
+)
+
+// campaigned are the servers that have started real elections.
+func (o *outage) campaigned() (servers int) {
+	for _, n := range o.campaigns {
+		if n > 0 {
+			servers++
+		}
+	}
+	return servers
+}
+
+// perServer lists numbers that are not 0, by server.
+func perServer(counts []int) string {
+	var parts []string
+	for i, n := range counts {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d:%d", i+1, n))
+		}
+	}
+	if parts == nil {
+		return "none"
+	}
+	return strings.Join(parts, " ")
+}
+
+// line is what is printed of an outage.
+func (o *outage) line(c *config) string {
+	var servers []string
+	for _, i := range o.servers {
+		servers = append(servers, fmt.Sprint(i+1))
+	}
+	text := fmt.Sprintf("%3d  %s of server %s: gap %s, syncs in it %s, elections %s", o.n, c.fault,
+		strings.Join(servers, " and "), report.Time(o.gap.Length()), perServer(o.syncs), perServer(o.campaigns))
+	if o.campaigned() > 1 {
+		text += " (duel)"
+	}
+	if later := o.gap.From.Sub(o.fault); later > 0 {
+		text += fmt.Sprintf("; it began %s after the fault", report.Time(later))
+	}
+	text += fmt.Sprintf("; all back after %s", report.Time(o.back))
+	if o.dropped > 0 || o.expired > 0 {
+		text += fmt.Sprintf("; %d connections of survivors dropped, %d sessions expired", o.dropped, o.expired)
+	}
+	if o.lost > 0 {
+		text += fmt.Sprintf("; %d requests of foreign clients without an answer, %d of them thrown away by the "+
+			"kernel, %d done all the same", o.lost, o.unread, o.done)
+	}
+	if o.failed != [vias]int{} {
+		text += fmt.Sprintf("; operations failed: %d foreign, %d Go, %d HTTP, as %s", o.failed[viaWire],
+			o.failed[viaGo], o.failed[viaHTTP], o.why[0])
+	}
+	if o.sentAway > 0 {
+		text += fmt.Sprintf("; %d answers of 503", o.sentAway)
+	}
+	for _, wrong := range o.wrong {
+		text += "\n     WRONG: " + wrong
+	}
+	return text
+}
+
+// text is what is kept beside the logs.
+func (o *outage) text(c *config) string {
+	const clock = "15:04:05.000000"
+	text := fmt.Sprintf("%s, seed %d\n%s\nfault at %s, done after %v\nlast acknowledgement before the gap at %s, "+
+		"first one after it at %s\n", c, c.Seed, o.line(c), o.fault.Format(clock), o.took,
+		o.gap.From.Format(clock), o.gap.To.Format(clock))
+	for i, d := range o.delays {
+		text += fmt.Sprintf("server %d: %d syncs within the gap, %v added to them\n", i+1, o.syncs[i], d)
+	}
+	return text
+}
+
+// slowest is the delay of the slowest disk.
+func (c *config) slowest() (slowest time.Duration) {
+	for _, p := range c.Sync {
+		slowest = max(slowest, p.Delay)
+	}
+	return slowest
+}
+
+// percentile is that of a sorted list that is not empty.
+func percentile(sorted []time.Duration, percent int) time.Duration {
+	return sorted[(len(sorted)*percent+99)/100-1]
+}
+
+// outageTable has a row for each configuration whose fault interrupts service.
+func outageTable() *report.Table {
+	return report.NewTable("configuration", "faults", "p50", "p90", "p99", "max", "duels",
+		"syncs in the gap, all servers: median, most", "gap - 12 syncs at most 100 ms",
+		"survivors' connections dropped", "sessions expired",
+		"foreign requests without an answer: all, thrown away by the kernel, done all the same",
+		"operations failed: foreign, Go, HTTP; 503", "writes lost or done twice")
+}
+
+// row has the cells of a configuration.
+func row(c *config, all []*outage) []any {
+	var gaps []time.Duration
+	var syncs []int
+	duels, met, dropped, expired, wrong, lost, unread, done, away := 0, 0, 0, 0, 0, 0, 0, 0, 0
+	var failed [vias]int
+	for _, o := range all {
+		gaps = append(gaps, o.gap.Length())
+		sum := 0
+		for _, n := range o.syncs {
+			sum += n
+		}
+		syncs = append(syncs, sum)
+		if o.campaigned() > 1 {
+			duels++
+		}
+		if o.gap.Length()-aimSyncs*c.slowest() <= aimRest {
+			met++
+		}
+		dropped, expired, wrong = dropped+o.dropped, expired+o.expired, wrong+len(o.wrong)
+		lost, unread, done, away = lost+o.lost, unread+o.unread, done+o.done, away+o.sentAway
+		for via, n := range o.failed {
+			failed[via] += n
+		}
+	}
+	if len(all) == 0 {
+		return []any{c, 0}
+	}
+	slices.Sort(gaps)
+	slices.Sort(syncs)
+	duel := fmt.Sprint(duels)
+	if c.system == system.Apache {
+		duel = "not known"
+	}
+	return []any{c, len(all),
+		report.Time(percentile(gaps, 50)), report.Time(percentile(gaps, 90)), report.Time(percentile(gaps, 99)),
+		report.Time(gaps[len(gaps)-1]), duel, fmt.Sprintf("%d, %d", syncs[len(syncs)/2], syncs[len(syncs)-1]),
+		fmt.Sprintf("%d of %d", met, len(all)), dropped, expired, fmt.Sprintf("%d, %d, %d", lost, unread, done),
+		fmt.Sprintf("%d, %d, %d; %d", failed[viaWire], failed[viaGo], failed[viaHTTP], away), wrong}
 }

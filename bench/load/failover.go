@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"sync"
@@ -175,4 +176,131 @@ func (o *outage) result(clients []*survivor) *Outage {
 		}
 	}
 	return r
+}
+
+// survivor is a client of Failover, which comes back to its session at another
+// host when its connection ends.
+type survivor struct {
+	home
+	id       int
+	outage   *outage
+	requests *requester
+
+	lastAnswer time.Time
+	longest    time.Duration // without an answer
+	afterKill  bool          // longest counts only what ended after the kill
+}
+
+func (s *survivor) run(ctx context.Context) error {
+	rec := s.outage.rec
+	ctx, cancel := context.WithDeadline(ctx, rec.Until())
+	defer cancel()
+	s.lastAnswer = time.Now()
+	for ctx.Err() == nil && (s.conn != nil || s.comeBack(ctx, s.outage.expire)) {
+		start := time.Now()
+		if op, err := s.ask(start); err != nil {
+			rec.Unanswered(start)
+			s.outage.lost(s.hosts[s.at])
+			s.leave()
+		} else {
+			now := time.Now()
+			rec.Answer(s.id, op, start, now)
+			s.outage.answered(now)
+			s.answered(now)
+		}
+	}
+	if s.conn == nil {
+		s.answered(time.Now()) // it has not come back, and has waited until now
+		return nil
+	}
+	_ = s.conn.closeSession() // what is broken has no session to end in good order
+	return nil
+}
+
+// ask sends one request and waits for its answer. An error code is an answer,
+// recorded as an error; it is not what this measures.
+func (s *survivor) ask(start time.Time) (Op, error) {
+	b, sent := s.requests.append(s.conn, nil, start)
+	s.expect(start)
+	if _, err := s.conn.nc.Write(b); err != nil {
+		return sent.op, err
+	}
+	a, err := s.conn.read()
+	if err != nil {
+		return sent.op, err
+	}
+	if err := a.Err.Err(); err != nil {
+		s.outage.rec.Error(sent.op, err)
+		return sent.op, nil
+	}
+	s.requests.done(&sent)
+	return sent.op, nil
+}
+
+// answered notes the time that has passed without an answer.
+func (s *survivor) answered(now time.Time) {
+	gap := now.Sub(s.lastAnswer)
+	s.lastAnswer = now
+	if gap <= suspicious {
+		return
+	}
+	if !s.afterKill && s.outage.hasKilled() {
+		s.afterKill, s.longest = true, 0
+	}
+	s.longest = max(s.longest, gap)
+}
+
+// Reconnecting waits this long after the first failure and twice as long after
+// each further one, up to the most. Real clients wait longer; these are to find
+// out when a server is back.
+const (
+	backoffFirst = time.Millisecond
+	backoffMost  = 20 * time.Millisecond
+)
+
+// home is a session and the host that it is at, which is another one after a
+// connection has ended.
+type home struct {
+	hosts   []string
+	at      int   // index in hosts
+	conn    *conn // nil while disconnected
+	session session
+	timeout time.Duration // of the session
+	tls     *tls.Config   // nil: none
+}
+
+// expect bounds the wait for the answer to a request that is sent at start: a client gives a server up
+// after two thirds of the session's timeout, as ZooKeeper's do, and has the rest to find another.
+func (h *home) expect(start time.Time) { h.conn.nc.SetDeadline(start.Add(h.timeout * 2 / 3)) }
+
+// leave gives the connection up, for the next host.
+func (h *home) leave() {
+	h.conn.nc.Close()
+	h.session, h.conn = h.conn.session, nil
+	h.at = (h.at + 1) % len(h.hosts)
+}
+
+// comeBack tries one host after the other until ctx ends, when it reports false. expired is called when
+// the session is not known any more; a new one takes its place.
+func (h *home) comeBack(ctx context.Context, expired func()) bool {
+	wait := backoffFirst
+	for ctx.Err() == nil {
+		c, err := connect(ctx, h.hosts[h.at], h.timeout, h.tls, h.session)
+		if err == nil {
+			h.conn = c
+			return true
+		}
+		if errors.Is(err, errSession) {
+			expired()
+			h.session = session{}
+			continue
+		}
+		h.at = (h.at + 1) % len(h.hosts)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, backoffMost)
+	}
+	return false
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -113,4 +114,139 @@ func (m Mix) draw(r *rand.Rand) Op {
 		}
 	}
 	panic("load: invariant broken: a draw beyond the sum of the weights")
+}
+
+// Op is an operation that can be asked for.
+type Op uint8
+
+// The operations. A delete needs something to delete: it takes what its own
+// connection has created, and creates when there is nothing, so that "delete"
+// alone comes to half creates and half deletes, each counted as what it was.
+const (
+	Get      Op = iota // getData of a random key
+	Set                // setData of a random key, any version
+	Create             // create of a new persistent znode
+	Delete             // delete of a znode created before
+	Exists             // exists of a random key
+	Children           // getChildren2 of a random directory of keys
+	Multi              // one multi of Config.MultiSize setData
+	Sync               // sync of a random key's path
+
+	// What else is measured; not to be asked for in a mix.
+	openSession
+	endSession
+	Event     // of one watcher or stream
+	LastEvent // of all watchers or streams of one change
+	Lock      // taken and given back, by a Caller
+	opCount
+)
+
+// Ops are all operations.
+func Ops() []Op {
+	return []Op{Get, Set, Create, Delete, Exists, Children, Multi, Sync}
+}
+
+// String is the name that ParseMix takes.
+func (o Op) String() string {
+	names := [opCount]string{"get", "set", "create", "delete", "exists", "children", "multi", "sync",
+		"open session", "close session", "event", "last event", "lock"}
+	if o >= opCount {
+		return fmt.Sprintf("Op(%d)", uint8(o))
+	}
+	return names[o]
+}
+
+// MarshalText is String.
+func (o Op) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText is ParseOp.
+func (o *Op) UnmarshalText(text []byte) error {
+	parsed, err := ParseOp(string(text))
+	if err == nil {
+		*o = parsed
+	}
+	return err
+}
+
+// ParseOp finds an operation by its name.
+func ParseOp(name string) (Op, error) {
+	i := slices.IndexFunc(Ops(), func(o Op) bool { return o.String() == name })
+	if i < 0 {
+		var all []string
+		for _, o := range Ops() {
+			all = append(all, o.String())
+		}
+		return 0, fmt.Errorf("operation %q is unknown; there are %s", name, strings.Join(all, ", "))
+	}
+	return Ops()[i], nil
+}
+
+// dirKeys is how many keys share a directory, so that no list of children is
+// larger than a frame however many keys there are.
+const dirKeys = 1000
+
+// keySpace names the znodes that are read and written: PREFIX/d0/k0 and so on.
+type keySpace struct {
+	prefix string
+	paths  []string // of the keys
+	dirs   []string
+}
+
+func newKeySpace(prefix string, n int) *keySpace {
+	k := &keySpace{prefix: prefix}
+	for i := range n {
+		if i%dirKeys == 0 {
+			k.dirs = append(k.dirs, fmt.Sprintf("%s/d%d", prefix, i/dirKeys))
+		}
+		k.paths = append(k.paths, fmt.Sprintf("%s/k%d", k.dirs[len(k.dirs)-1], i))
+	}
+	return k
+}
+
+// newDir is the parent of what Create makes.
+func (k *keySpace) newDir() string { return k.prefix + "/new" }
+
+// ancestors are the prefix and what is above it, top first.
+func (k *keySpace) ancestors() []string {
+	var all []string
+	parts := strings.Split(strings.Trim(k.prefix, "/"), "/")
+	for i := range parts {
+		all = append(all, "/"+strings.Join(parts[:i+1], "/"))
+	}
+	return all
+}
+
+// drawer picks keys: uniformly, or by Zipf's law with the key 0 the most
+// popular.
+type drawer struct {
+	random *rand.Rand
+	zipf   *rand.Zipf // nil: uniform
+	keys   int
+}
+
+// newDrawer has a stream of its own for each connection, fixed by the seed.
+// exponent is 0 for a uniform distribution, else above 1.
+func newDrawer(seed uint64, conn, keys int, exponent float64) *drawer {
+	d := &drawer{random: rand.New(rand.NewPCG(seed, uint64(conn))), keys: keys}
+	if exponent != 0 {
+		d.zipf = rand.NewZipf(d.random, exponent, 1, uint64(keys-1))
+	}
+	return d
+}
+
+func (d *drawer) draw() int {
+	if d.zipf != nil {
+		return int(d.zipf.Uint64())
+	}
+	return d.random.IntN(d.keys)
+}
+
+// value is data that does not compress, the same for the same seed.
+func value(seed uint64, size int) []byte {
+	r := rand.New(rand.NewPCG(seed, 1<<63))
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
 }

@@ -137,7 +137,7 @@ func verdict(ctx context.Context, errs []error) error {
 
 // sample fills Timeline, Servers and Generator until ended is closed.
 func sample(cfg *Config, rec *Recorder, res *Result, ended <-chan struct{}) {
-	waitUntil(rec.from, ended, func(now time.Time, last *probe) {
+	sampleUntil(rec.from, ended, func(now time.Time, last *probe) {
 		if s, ok := last.next(rec, now); ok && cfg.Progress != nil {
 			s.WarmUp = true
 			cfg.Progress(s)
@@ -150,7 +150,7 @@ func sample(cfg *Config, rec *Recorder, res *Result, ended <-chan struct{}) {
 	}
 	measured(true)
 	before := readUsage(cfg.PIDs)
-	waitUntil(rec.until, ended, func(now time.Time, last *probe) {
+	sampleUntil(rec.until, ended, func(now time.Time, last *probe) {
 		s, ok := last.next(rec, now)
 		if !ok {
 			return
@@ -187,9 +187,9 @@ func (p *probe) next(rec *Recorder, now time.Time) (Sample, bool) {
 	}, true
 }
 
-// waitUntil calls each at once, at every interval, and at the end; when all ends
+// sampleUntil calls each at once, at every interval, and at the end; when all ends
 // earlier, unless a sample has just been taken.
-func waitUntil(
+func sampleUntil(
 	end time.Time, ended <-chan struct{}, each func(time.Time, *probe), interval time.Duration,
 ) {
 	var last probe

@@ -2,7 +2,9 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -47,4 +49,131 @@ func storm(ctx context.Context, cfg *Config, rec *Recorder, id int, host string)
 		rec.Answer(id, endSession, opened, time.Now())
 	}
 	return nil
+}
+
+// Idle keeps Connections sessions alive that have nothing to say, each with a
+// ping every third of its timeout, as ZooKeeper's clients do, the pings evenly
+// spread. What it measures is what that costs the servers: Servers of the result.
+// Sessions that were lost on the way count as dropped.
+func Idle(ctx context.Context, cfg Config) (*Result, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	conns, err := connectAll(ctx, &cfg, cfg.Connections)
+	if err != nil {
+		closeAll(conns)
+		return nil, err
+	}
+	pings := 0
+	res, err := Measure(ctx, &cfg, func(rec *Recorder, begin time.Time) []func() error {
+		return []func() error{func() error {
+			pings = ping(ctx, conns, begin, rec, cfg.SessionTimeout/pingsATimeout)
+			return nil
+		}}
+	})
+	res.Kind, res.Config.Mix, res.Ops = "idle", nil, nil
+	res.Total = OpResult{Name: "ping", PerSecond: float64(pings) / res.Elapsed.Seconds()}
+	// The reply comes after those to all pings, so it shows that all came.
+	lost := closeAll(conns)
+	res.Dropped = len(lost)
+	if len(lost) == len(conns) {
+		err = errors.Join(err, fmt.Errorf("no session has lasted: %w", lost[0]))
+	}
+	return res, err
+}
+
+// ping sends pings in turn, so that each connection has one in every interval,
+// until the end of the run. It returns how many were sent in the measured time.
+func ping(
+	ctx context.Context, conns []*conn, begin time.Time, rec *Recorder, interval time.Duration,
+) int {
+	sent := 0
+	for k := 0; ; k++ {
+		at := begin.Add(interval / time.Duration(len(conns)) * time.Duration(k))
+		if !at.Before(rec.Until()) {
+			at = rec.Until()
+		}
+		select {
+		case <-time.After(time.Until(at)):
+		case <-ctx.Done():
+			return sent
+		}
+		if at.Equal(rec.Until()) {
+			return sent
+		}
+		c := conns[k%len(conns)]
+		// A connection that has ended shows when its session is closed.
+		c.nc.SetWriteDeadline(time.Now().Add(dialTimeout))
+		if _, err := c.nc.Write(c.appendPing(nil)); err == nil && !at.Before(rec.from) {
+			sent++
+		}
+	}
+}
+
+// Reconnected is how long clients needed whose server ended.
+type Reconnected struct {
+	Host    string        // that ended
+	Clients Latency       // from its end until each had its session again
+	All     time.Duration // until the last had
+	Expired int           // sessions that no server took back
+	CPU     time.Duration // of the other servers meanwhile
+}
+
+// Reconnect opens Connections sessions at the leader, kills it, and has them come back to the others, half of them to
+// each first. kill is KillLeader's. Its clients wait between two tries as those of Failover do.
+func Reconnect(ctx context.Context, cfg Config, kill Killer) (*Reconnected, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	leader, err := findLeader(ctx, cfg.Hosts, cfg.TLS)
+	if err != nil {
+		return nil, err
+	}
+	others := append(append([]string(nil), cfg.Hosts[leader+1:]...), cfg.Hosts[:leader]...)
+	at := cfg
+	at.Hosts = cfg.Hosts[leader : leader+1]
+	conns, err := connectAll(ctx, &at, cfg.Connections)
+	if err != nil {
+		closeSockets(conns)
+		return nil, err
+	}
+	before, begin := readUsage(cfg.PIDs), time.Now()
+	r := &Reconnected{}
+	if r.Host, err = kill(ctx); err != nil {
+		closeSockets(conns)
+		return nil, err
+	}
+	var back Histogram
+	var mu sync.Mutex // protects back and r.Expired
+	var all sync.WaitGroup
+	for i, c := range conns {
+		h := &home{hosts: others, at: i % len(others), conn: c, timeout: cfg.SessionTimeout, tls: cfg.TLS}
+		all.Go(func() {
+			_, _ = h.conn.read() // which ends
+			h.leave()
+			if h.comeBack(ctx, func() { mu.Lock(); r.Expired++; mu.Unlock() }) {
+				mu.Lock()
+				back.Record(time.Since(begin))
+				mu.Unlock()
+			}
+			conns[i] = h.conn
+		})
+	}
+	all.Wait()
+	r.All = time.Since(begin)
+	for _, p := range readUsage(cfg.PIDs).since(before).servers {
+		if !p.Ended {
+			r.CPU += p.CPU
+		}
+	}
+	var counts Counts
+	back.AddTo(&counts)
+	r.Clients = counts.Latency()
+	if ctx.Err() != nil {
+		return r, fmt.Errorf("interrupted: %w", context.Cause(ctx))
+	}
+	if lost := closeAll(conns); len(lost) > 0 {
+		return r, fmt.Errorf("%d sessions were lost again, one by: %w", len(lost), lost[0])
+	}
+	return r, nil
 }

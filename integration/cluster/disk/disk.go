@@ -7,6 +7,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
 // Op names an operation for a Fault.
@@ -318,4 +321,20 @@ func (d *Disk) syncDir(n *node) syscall.Errno {
 		d.commitNamesLocked(len(d.pending))
 	}
 	return code
+}
+
+// Slow is a Fault that lets every sync take longer. The seed draws those that take longest.
+func Slow(p slowdisk.Profile, seed uint64) Fault {
+	var mu sync.Mutex // protects rng
+	rng := rand.New(rand.NewPCG(seed, 4))
+	return func(op Op, _ string) syscall.Errno {
+		if op != OpSync && op != OpSyncDir {
+			return 0
+		}
+		mu.Lock()
+		delay := p.Draw(rng)
+		mu.Unlock()
+		<-time.After(delay)
+		return 0
+	}
 }
