@@ -112,14 +112,11 @@ type comparison struct {
 
 // prepare builds or finds the systems that were asked for and that a row needs, and all builds.
 func (c *comparison) prepare() error {
-	for _, name := range system.Known() {
-		needed := slices.ContainsFunc(c.rows, func(r row) bool { return slices.Contains(r.systems, name) })
-		if needed && (len(c.o.Systems) == 0 || slices.Contains(c.o.Systems, name)) {
+	for _, name := range c.o.Names(system.Known()...) {
+		if c.o.IsBuild(name) ||
+			slices.ContainsFunc(c.rows, func(r row) bool { return slices.Contains(r.systems, name) }) {
 			c.names = append(c.names, name)
 		}
-	}
-	for _, b := range c.o.Builds {
-		c.names = append(c.names, b.Name)
 	}
 	if len(c.names) == 0 {
 		return errors.New("no row and system that belong together were asked for")

@@ -19,9 +19,11 @@ const Returns = "reconnect"
 // other on every connection, also between servers; each return is a full handshake. Clients and servers share the
 // machine, so that both sides of all handshakes are computed on it. An expired session is an error.
 func Reconnect(ctx context.Context, site *system.Site, o *system.Options) error {
-	names := o.Systems
-	if names == nil {
-		names = []string{system.Ours, system.AllTLS}
+	names := o.Names(system.Ours, system.AllTLS)
+	for _, name := range names {
+		if !hasLeader(name) {
+			return errNoLeader(name)
+		}
 	}
 	cfg := load.Default()
 	cfg.Connections, cfg.SessionTimeout = o.Sessions, o.SessionTimeout

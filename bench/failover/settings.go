@@ -69,11 +69,7 @@ func configs(o *system.Options, s *Scenario) (all []*config, err error) {
 			return nil, fmt.Errorf("-plan %q: there are %s", s.plan, strings.Join(planNames(), ", "))
 		}
 	}
-	systems := o.Systems
-	if systems == nil {
-		systems = []string{system.Ours}
-	}
-	for _, name := range systems {
+	for _, name := range o.Names(system.Ours) {
 		for _, change := range changes {
 			c := first
 			c.system = name
@@ -87,12 +83,20 @@ func configs(o *system.Options, s *Scenario) (all []*config, err error) {
 	return all, nil
 }
 
+// hasLeader reports whether a system tells which of its servers leads.
+func hasLeader(name string) bool { return name != "etcd" && name != "noop" }
+
+// errNoLeader refuses a system.
+func errNoLeader(name string) error {
+	return fmt.Errorf("-systems %s: %s, %s and builds are possible", name, system.Ours, system.Apache)
+}
+
 // check finds what is wrong with a configuration.
 func (c *config) check() error {
 	_, known := faults()[c.fault]
 	switch survivors := c.servers - c.atOnce; {
-	case c.system == "etcd" || c.system == "noop":
-		return fmt.Errorf("-systems %s: %s, %s and builds are possible", c.system, system.Ours, system.Apache)
+	case !hasLeader(c.system):
+		return errNoLeader(c.system)
 	case !known:
 		return fmt.Errorf("-fault %q: %s are possible", c.fault, strings.Join(faultNames(), ", "))
 	case c.atOnce < 1 || 2*survivors <= c.servers:

@@ -80,8 +80,7 @@ func (o *Options) Flags(f *flag.FlagSet) {
 // addBuild reads one flag -binary.
 func (o *Options) addBuild(text string) error {
 	name, path, ok := strings.Cut(text, "=")
-	taken := slices.Contains(Known(), name) || name == PeersTLS || name == AllTLS ||
-		slices.ContainsFunc(o.Builds, func(b Build) bool { return b.Name == name })
+	taken := slices.Contains(Known(), name) || name == PeersTLS || name == AllTLS || o.IsBuild(name)
 	if !ok || path == "" || taken {
 		return errors.New("want NAME=PATH with a name that no other system has")
 	}
@@ -100,6 +99,25 @@ func (o *Options) addSyncs(text string) error {
 		o.Sync = append(o.Sync, p)
 	}
 	return nil
+}
+
+// Names are the systems to measure: those that were asked for, or else the defaults, and all builds.
+func (o *Options) Names(defaults ...string) []string {
+	names := slices.Clone(o.Systems)
+	if names == nil {
+		names = defaults
+	}
+	for _, b := range o.Builds {
+		if !slices.Contains(names, b.Name) {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
+// IsBuild reports whether a system is one of Builds.
+func (o *Options) IsBuild(name string) bool {
+	return slices.ContainsFunc(o.Builds, func(b Build) bool { return b.Name == name })
 }
 
 // SyncText is Sync as the user has written it.
@@ -129,8 +147,7 @@ func (o *Options) Check() error {
 		return errors.New("-znodes and -sessions from 0")
 	}
 	for _, name := range o.Systems {
-		if !slices.Contains(Known(), name) &&
-			!slices.ContainsFunc(o.Builds, func(b Build) bool { return b.Name == name }) {
+		if !slices.Contains(Known(), name) && !o.IsBuild(name) {
 			return fmt.Errorf("system %q is unknown; there are %s", name, strings.Join(Known(), ", "))
 		}
 	}
