@@ -127,7 +127,8 @@ func (g *growth) text() string {
 	b.WriteString(g.site.Head(&system.Head{
 		Began: g.began, End: g.end,
 		How: fmt.Sprintf("%v a point after %v of warm-up, one round", g.o.Duration, g.o.WarmUp),
-		Versions: append([]string{"zk-lite: " + g.version + ", three servers with their defaults where nothing else is said"},
+		Versions: append([]string{"zk-lite: " + g.version +
+			", three servers with their defaults where nothing else is said"},
 			g.o.Conditions()...),
 	}))
 	if g.site.Output.Out != "-" {

@@ -51,8 +51,8 @@ func (d *Disk) refusePolls() error {
 // close unmounts. Processes that still have files open, or wait for a fault, meet errors.
 func (d *Disk) close() error { return syscall.Unmount(d.dir, syscall.MNT_FORCE|syscall.MNT_DETACH) }
 
-// files answers the kernel's requests, whose other kinds it refuses. It says nothing about how long an answer holds: the
-// kernel asks every time, and drops what it has cached at every open.
+// files answers the kernel's requests, and refuses kinds that servers do not need. No answer holds for any time: the
+// kernel asks again, and drops what it has cached at every open.
 type files struct {
 	fuse.RawFileSystem
 	d *Disk

@@ -46,7 +46,8 @@ func ClassPath() (string, error) {
 	for i, pattern := range jars() {
 		match, err := filepath.Glob(filepath.Join(javaDir, pattern))
 		if err != nil || i == 0 && len(match) == 0 {
-			return "", errors.Join(fmt.Errorf("ZooKeeper is missing; install it with: apt-get install -y %s", Packages), err)
+			return "", errors.Join(
+				fmt.Errorf("ZooKeeper is missing; install it with: apt-get install -y %s", Packages), err)
 		}
 		found = append(found, match...)
 	}
