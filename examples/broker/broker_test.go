@@ -288,7 +288,7 @@ func TestNode_RefusesWhatItDoesNotKnow(t *testing.T) {
 		{http.MethodPost, "news", []Message{{From: "p"}}, "Number from 1"},
 		{http.MethodPost, "news", []Message{{From: "p", Number: 1, Text: strings.Repeat("x", maxMessage+1)}}, "4096 bytes"},
 		{http.MethodPut, "news?after=0", []Message{good}, "epoch="},
-		{http.MethodPut, "news?after=0&epoch=1", []Message{good}, "later primary"},
+		{http.MethodPut, "news?after=0&epoch=0", []Message{good}, "later primary"},
 		{http.MethodDelete, "news?after=0", nil, "want GET"},
 	} {
 		err := ask(w.ctx, c.method, address, c.what, c.body, nil)

@@ -317,6 +317,7 @@ public class JavaChecks {
       List<ACL> acl = c.zk.getACL("/acl", s);
       equal(acl.get(0).getId().getScheme(), "digest");
       equal(acl.get(0).getPerms(), Perms.ALL);
+      other.sync(); // it may be at another server
       raises(Code.NOAUTH, () -> other.zk.getData("/acl", false, null));
       raises(Code.NOAUTH, () -> other.zk.create("/acl/x", null, OPEN, CreateMode.PERSISTENT));
       other.zk.addAuthInfo("digest", bytes("user:wrong"));
