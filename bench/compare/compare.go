@@ -141,10 +141,7 @@ func (c *comparison) ask(ctx context.Context) error {
 			return err
 		}
 	}
-	counter, err := system.CountSyncs(ctx, []int{os.Getpid()})
-	if err == nil {
-		_, err = counter.Finish()
-	}
+	err := system.PerfWorks(ctx)
 	if err != nil {
 		fmt.Fprintln(os.Stderr,
 			"only zk-lite's disk syncs are counted, by itself, as perf cannot:", err)

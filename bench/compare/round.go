@@ -201,18 +201,7 @@ func (c *comparison) one(ctx context.Context, e *system.Ensemble, r *row) (*meas
 		m.result, err = e.Run(ctx, r.kind, cfg, cfg.Duration/3)
 		return m, err
 	}
-	if !c.perf {
-		var at [2]int64
-		cfg.Measured = func(begun bool) {
-			at[index(begun)] = system.OwnSyncs(ctx, e.Hosts)
-		}
-		m.result, _, err = c.run(ctx, e, r, cfg)
-		if at[0] > 0 {
-			m.syncs = at[0] - at[1]
-		}
-		return m, err
-	}
-	counter, err := system.CountSyncs(ctx, e.PIDs())
+	counter, err := e.CountSyncs(ctx, c.perf)
 	if err != nil {
 		return nil, err
 	}
@@ -221,14 +210,6 @@ func (c *comparison) one(ctx context.Context, e *system.Ensemble, r *row) (*meas
 	syncs, countErr := counter.Finish()
 	m.syncs = syncs
 	return m, errors.Join(err, countErr)
-}
-
-// index is 1 at the begin and 0 at the end.
-func index(begun bool) int {
-	if begun {
-		return 1
-	}
-	return 0
 }
 
 func progress(r *row, m *measurement) {

@@ -24,6 +24,7 @@ type growth struct {
 	site     *system.Site
 	zkLite   system.System
 	version  string
+	perf     bool // perf counts syncs
 	began    time.Time
 	curves   []*curve
 	facts    []string // what is no curve
@@ -58,7 +59,8 @@ func Curves() (ids []string) {
 // Run measures the curves that were asked for, those of o.Rows, and saves after each what there is. The largest tree,
 // number of children and of watches is o.Znodes.
 func Run(ctx context.Context, site *system.Site, o *system.Options) error {
-	g := &growth{o: o, site: site, began: time.Now(), end: errors.New("still running")}
+	g := &growth{o: o, site: site, began: time.Now(), perf: system.PerfWorks(ctx) == nil,
+		end: errors.New("still running")}
 	var err error
 	if g.zkLite, err = site.System(system.Ours, nil); err != nil {
 		return err
@@ -123,18 +125,14 @@ func (g *growth) point(
 func (g *growth) once(
 	ctx context.Context, e *system.Ensemble, c *curve, x float64, cfg load.Config,
 ) error {
-	counter, noPerf := system.CountSyncs(ctx, cfg.PIDs)
-	if noPerf == nil {
-		cfg.Measured = counter.Measured
-	}
-	r, err := e.Run(ctx, system.Load, cfg, 0)
-	syncs := int64(-1)
-	if noPerf == nil {
-		if n, err := counter.Finish(); err == nil {
-			syncs = n
-		}
-	}
+	counter, err := e.CountSyncs(ctx, g.perf)
 	if err != nil {
+		return err
+	}
+	cfg.Measured = counter.Measured
+	r, err := e.Run(ctx, system.Load, cfg, 0)
+	syncs, countErr := counter.Finish()
+	if err = errors.Join(err, countErr); err != nil {
 		return fmt.Errorf("%s %g: %w", c.X, x, err)
 	}
 	ops := r.Ops

@@ -21,9 +21,60 @@ func syncEvents() []string {
 		"syscalls:sys_enter_msync", "syscalls:sys_enter_sync_file_range", "syscalls:sys_enter_pwritev2"}
 }
 
-// SyncCounter counts disk syncs of processes during the measured time of a run.
+// SyncCounter counts the disk syncs of an ensemble within the measured time of a load.
 type SyncCounter struct {
-	perf    *exec.Cmd
+	perf *perf // nil: the servers count by themselves
+	e    *Ensemble
+	own  [2]int64 // what zk-lite's servers had counted at the begin, and at the end
+}
+
+// CountSyncs begins to count, with perf or else, for zk-lite alone, by the servers' own metric. Nothing is counted
+// outside the times that Measured tells of.
+func (e *Ensemble) CountSyncs(ctx context.Context, withPerf bool) (*SyncCounter, error) {
+	if !withPerf {
+		return &SyncCounter{e: e}, nil
+	}
+	p, err := startPerf(ctx, e.PIDs())
+	return &SyncCounter{perf: p, e: e}, err
+}
+
+// Measured is for load.Config. A perf that has ended shows in Finish.
+func (s *SyncCounter) Measured(begun bool) {
+	switch {
+	case s.perf != nil && begun:
+		_ = s.perf.say("enable")
+	case s.perf != nil:
+		_ = s.perf.say("disable")
+	case begun:
+		s.own[0] = ownSyncs(s.e.Hosts)
+	default:
+		s.own[1] = ownSyncs(s.e.Hosts)
+	}
+}
+
+// Finish returns what was counted, below 0 where nothing could be.
+func (s *SyncCounter) Finish() (int64, error) {
+	switch {
+	case s.perf != nil:
+		return s.perf.finish()
+	case s.own[1] == 0:
+		return -1, nil
+	}
+	return s.own[1] - s.own[0], nil
+}
+
+// PerfWorks is an error where perf cannot count.
+func PerfWorks(ctx context.Context) error {
+	p, err := startPerf(ctx, []int{os.Getpid()})
+	if err == nil {
+		_, err = p.finish()
+	}
+	return err
+}
+
+// perf is a running perf stat.
+type perf struct {
+	cmd     *exec.Cmd
 	control *os.File // our commands
 	ack     *os.File // perf's answers to them
 	out     strings.Builder
@@ -32,8 +83,8 @@ type SyncCounter struct {
 // perfStart is how long perf takes at most to find its processes' threads.
 const perfStart = 5 * time.Second
 
-// CountSyncs attaches perf to processes, counting nothing yet.
-func CountSyncs(ctx context.Context, pids []int) (*SyncCounter, error) {
+// startPerf attaches perf to processes, counting nothing yet.
+func startPerf(ctx context.Context, pids []int) (*perf, error) {
 	controlRead, control, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("counting syncs: %w", err)
@@ -48,27 +99,27 @@ func CountSyncs(ctx context.Context, pids []int) (*SyncCounter, error) {
 	for _, pid := range pids {
 		list = append(list, strconv.Itoa(pid))
 	}
-	s := &SyncCounter{control: control, ack: ackRead}
+	s := &perf{control: control, ack: ackRead}
 	// The numbers 3 and 4 are those of ExtraFiles; -D -1 starts with counting off.
-	s.perf = exec.CommandContext(ctx, "perf", "stat", "-x", ",", "-D", "-1", "--control", "fd:3,4",
+	s.cmd = exec.CommandContext(ctx, "perf", "stat", "-x", ",", "-D", "-1", "--control", "fd:3,4",
 		"-e", strings.Join(syncEvents(), ","), "-p", strings.Join(list, ","))
-	s.perf.Stderr = &s.out
-	s.perf.ExtraFiles = []*os.File{controlRead, ack}
-	if err := s.perf.Start(); err != nil {
+	s.cmd.Stderr = &s.out
+	s.cmd.ExtraFiles = []*os.File{controlRead, ack}
+	if err := s.cmd.Start(); err != nil {
 		control.Close()
 		ackRead.Close()
 		return nil, fmt.Errorf("counting syncs: %w", err)
 	}
 	// perf answers its first command when it has attached to everything.
 	if err := s.say("disable"); err != nil {
-		_, _ = s.Finish()
+		_, _ = s.finish()
 		return nil, fmt.Errorf("counting syncs: perf does not answer: %w: %s", err, s.out.String())
 	}
 	return s, nil
 }
 
 // say sends a command and waits until it is carried out.
-func (s *SyncCounter) say(word string) error {
+func (s *perf) say(word string) error {
 	if _, err := fmt.Fprintln(s.control, word); err != nil {
 		return fmt.Errorf("telling perf to %s: %w", word, err)
 	}
@@ -81,19 +132,10 @@ func (s *SyncCounter) say(word string) error {
 	return nil
 }
 
-// Measured is for load.Config. A perf that has ended shows in finish.
-func (s *SyncCounter) Measured(begun bool) {
-	if begun {
-		_ = s.say("enable")
-	} else {
-		_ = s.say("disable")
-	}
-}
-
-// Finish ends perf and returns what it has counted.
-func (s *SyncCounter) Finish() (int64, error) {
-	_ = s.perf.Process.Signal(os.Interrupt)
-	_ = s.perf.Wait() // interrupted, as it is meant to be
+// finish ends perf and returns what it has counted.
+func (s *perf) finish() (int64, error) {
+	_ = s.cmd.Process.Signal(os.Interrupt)
+	_ = s.cmd.Wait() // interrupted, as it is meant to be
 	s.control.Close()
 	s.ack.Close()
 	return parsePerf(s.out.String())
@@ -123,11 +165,11 @@ func parsePerf(text string) (int64, error) {
 	return sum, nil
 }
 
-// OwnSyncs is what zk-lite's servers say of themselves (mntr, log_fsyncs_total),
+// ownSyncs is what zk-lite's servers say of themselves (mntr, log_fsyncs_total),
 // where perf is not to be had; 0 for everybody else.
-func OwnSyncs(ctx context.Context, hosts []string) (sum int64) {
+func ownSyncs(hosts []string) (sum int64) {
 	for _, host := range hosts {
-		text, err := load.FourLetter(ctx, host, "mntr")
+		text, err := load.FourLetter(context.Background(), host, "mntr")
 		if err != nil {
 			return 0
 		}
