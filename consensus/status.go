@@ -158,7 +158,6 @@ func (n *Node) Metrics() []Metric {
 		{"raft_disk_stalls_total", t.Stalls},
 		{"raft_stale_snapshots_total", t.Stale},
 		{"raft_fast_elections_total", t.Elections},
-		{"raft_applied_index", int64(n.applied.Index())},
 		{"raft_commit_seconds", n.commits.Counts()},
 		{"raft_apply_seconds", n.applies.Counts()},
 		{"forward_queue_seconds", n.queue.Waits()},
