@@ -39,7 +39,7 @@ func authenticator(o *Options, httpPort int) (*auth.Authenticator, error) {
 	if httpPort != config.NoPort && !auth.New(cfg).Configured() {
 		// A full disk must not stop a start: its server is to answer again when there is room.
 		if cfg.Local, err = auth.NewLocal(c.DataDir, httpPort); err != nil {
-			o.Logger.Error("nobody is an administrator on the HTTP port until the next start", "error", err)
+			o.Logger.Error("no one is an administrator on the HTTP port until the next start", "error", err)
 		}
 	}
 	return auth.New(cfg), nil

@@ -111,7 +111,7 @@ func (s *Server) report(o *Options) *reporter {
 	go func() {
 		defer close(r.done)
 		if err := r.run(ctx); err != nil {
-			r.logger.Error("the service manager is told nothing more", "error", err)
+			r.logger.Error("the service manager gets no more reports", "error", err)
 		}
 	}()
 	return r

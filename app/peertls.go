@@ -58,11 +58,11 @@ func peerKeys(c *config.Settings, logger *slog.Logger) (*peerkeys.Keys, error) {
 	cfg := c.PeerTLS.Keys
 	switch {
 	case cfg.Off:
-		logger.Warn("peer.tls=false: nothing between servers is authenticated or encrypted; whoever reaches the peer " +
-			"port is a member of the ensemble")
+		logger.Warn("peer.tls=false: nothing between servers is authenticated or encrypted; anyone who reaches the " +
+			"peer port is a member of the ensemble")
 	case cfg.PlainToo:
-		logger.Warn("portUnification=true: other servers may come without TLS, and so may whoever reaches the peer " +
-			"port; take it out when all servers have peer.tls=true")
+		logger.Warn("portUnification=true: other servers may come without TLS, and so may anyone who reaches the " +
+			"peer port; take it out when all servers have peer.tls=true")
 	}
 	cfg.Dir, cfg.Logger = c.DataDir, logger
 	return peerkeys.Open(cfg)

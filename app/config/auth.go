@@ -37,7 +37,7 @@ func authRows(s *Settings) []setting {
 			help: "Names of this ensemble, separated by commas. A client that asks for another " +
 				"(`addauth ensemble NAME`) is disconnected."},
 		{key: "skipACL", kind: kindYes, def: "no", to: &s.Auth.SkipACL,
-			help: "With `yes` this server checks no ACLs. Nobody becomes an administrator by it."},
+			help: "With `yes` this server checks no ACLs. It makes no one an administrator."},
 	}
 }
 

@@ -100,7 +100,7 @@ func TestLoad_Errors(t *testing.T) {
 			"SASL between servers; remove the key, and set sslQuorum=true", nil},
 		{"enforce.auth.enabled=true\nenforce.auth.schemes=sasl", "zoo.cfg:2: enforce.auth.schemes: sasl needs users; " +
 			"set java.security.auth.login.config", nil},
-		{"letAnySaslUserDoX=bob", "zoo.cfg:1: letAnySaslUserDoX: zk-lite lets nobody do more for being any SASL user; " +
+		{"letAnySaslUserDoX=bob", "zoo.cfg:1: letAnySaslUserDoX: zk-lite gives no SASL user more rights than the ACLs do; " +
 			"remove the key", nil},
 		{"security.auth_to_local=RULE:[1:$1]", "zoo.cfg:1: security.auth_to_local: zk-lite maps no Kerberos names to " +
 			"others; write whole names into ACLs, or shorten them by kerberos.removeHostFromPrincipal and " +
@@ -124,7 +124,7 @@ func TestLoad_Errors(t *testing.T) {
 		{"server.1=a:1:2|b:1:2", "zoo.cfg:1: server.1: several addresses for one server (|) are not " +
 			"supported; name one", nil},
 		{"server.1=2001:db8::1:1:2", `zoo.cfg:1: server.1: "2001:db8::1:1:2" has too many colons; ` +
-			`an IPv6 address stands in brackets, as in [2001:db8::1]:2888:3888`, nil},
+			`an IPv6 address needs brackets, as in [2001:db8::1]:2888:3888`, nil},
 		{"server.1=[::1:1:2", `zoo.cfg:1: server.1: "[::1:1:2" has a [ without a ]`, nil},
 		{"server.1=[host]:1:2", `zoo.cfg:1: server.1: "host" in brackets is not an IP address`, nil},
 		{"server.1=[::1]", `zoo.cfg:1: server.1: "[::1]" has no :port after the ]`, nil},
@@ -132,7 +132,7 @@ func TestLoad_Errors(t *testing.T) {
 			`want a number from 0 to 254`, nil},
 		{"server.256=a:1:2", `zoo.cfg:1: server.256: "256" is not a server id; ` +
 			`want a number from 0 to 254`, nil},
-		{"server.1=a:1:2\nserver.1=b:1:2", "zoo.cfg:2: server.1: stands more than once; " +
+		{"server.1=a:1:2\nserver.1=b:1:2", "zoo.cfg:2: server.1: appears more than once; " +
 			"give every server an id of its own", nil},
 		{"server.1=a:1:2\nserver.2=A:1:3", "zoo.cfg:2: server.2: peer address a:1 is also that of " +
 			"server.1; give every server an address of its own", nil},
@@ -142,7 +142,7 @@ func TestLoad_Errors(t *testing.T) {
 			`want a number from 0 to 254`, nil},
 		{"standaloneEnabled=false", "zoo.cfg:1: standaloneEnabled: false asks for an ensemble, but no " +
 			"server is listed; add lines server.N=..., or set standaloneEnabled=true", nil},
-		{"peerType=observer", "zoo.cfg:1: peerType: an observer has nobody to follow; " +
+		{"peerType=observer", "zoo.cfg:1: peerType: an observer has no one to follow; " +
 			"list the servers as server.N=..., or remove peerType", nil},
 		{three, "data/myid: names no server, or is missing, so this server does not know which of the servers it is; write " +
 			"the id of this machine's line there (1 for a, 2 for b, 3 for c), as in: echo N > data/myid; or give --myid or " +
@@ -152,7 +152,7 @@ func TestLoad_Errors(t *testing.T) {
 		{three, `flag --myid: "one" is not a server id; want a number from 0 to 254`,
 			[]string{"--myid=one"}},
 		{"server.1=a:1:2\nserver.2=0.0.0.0:1:2", "zoo.cfg:2: server.2: 0.0.0.0 is no address at which " +
-			"another server can be reached; only this server's own line may stand for all interfaces",
+			"another server can be reached; only this server's own line may mean all interfaces",
 			[]string{"--myid=1"}},
 		{"clientPort=2181\nserver.1=a:1:2;2182", "zoo.cfg:1: clientPort: 2181 is not the client port " +
 			"2182 of server.1; leave clientPort out, or make them the same", nil},
@@ -163,7 +163,7 @@ func TestLoad_Errors(t *testing.T) {
 			"give each a port of its own", nil},
 		{three + "clientPort=1", "zoo.cfg:3: server.2: port 1 is also that of clientPort; " +
 			"give each a port of its own", []string{"--myid=2"}},
-		{"dynamicConfigFile=gone\nserver.1=a:1:2", "zoo.cfg:2: server.1: the list of servers stands in " +
+		{"dynamicConfigFile=gone\nserver.1=a:1:2", "zoo.cfg:2: server.1: the list of servers is in " +
 			"the dynamicConfigFile; move the line there, or remove dynamicConfigFile\n" +
 			"zoo.cfg:1: dynamicConfigFile: gone cannot be read: no such file or directory", nil},
 		{"-dataDir=zoo.cfg", "zoo.cfg:1: dataDir: zoo.cfg: not a directory; " +

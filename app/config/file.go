@@ -78,7 +78,7 @@ func (l *loader) properties(path string, props []property) {
 		key := strings.TrimPrefix(p.key, "zookeeper.")
 		if strings.HasPrefix(key, "server.") && key != "server.principal" && key != "server.realm" {
 			if dynamic {
-				l.fail(source, p.key, "the list of servers stands in the dynamicConfigFile",
+				l.fail(source, p.key, "the list of servers is in the dynamicConfigFile",
 					"move the line there, or remove dynamicConfigFile")
 				continue
 			}
@@ -90,7 +90,7 @@ func (l *loader) properties(path string, props []property) {
 			key = st.key
 		}
 		if before, ok := seen[key]; ok && before != p.value {
-			l.warn(source, p.key, "stands more than once; this line, the last, counts")
+			l.warn(source, p.key, "appears more than once; this line, the last, counts")
 		}
 		seen[key] = p.value
 		switch {

@@ -68,7 +68,7 @@ func refusedKeys() []foreign {
 		{forbidden, []string{"security.auth_to_local"},
 			"maps no Kerberos names to others; write whole names into ACLs, or shorten them by " +
 				"kerberos.removeHostFromPrincipal and removeRealmFromPrincipal", "default"},
-		{refused, []string{"letAnySaslUserDoX"}, "lets nobody do more for being any SASL user; remove the key", ""},
+		{refused, []string{"letAnySaslUserDoX"}, "gives no SASL user more rights than the ACLs do; remove the key", ""},
 		{forbidden, []string{"group.*", "weight.*", "oraclePath"},
 			"gives each server one vote; remove the key, it would change what a majority is", ""},
 	}

@@ -143,7 +143,7 @@ func (l *loader) checkServers() {
 	for _, srv := range l.s.Servers {
 		key := fmt.Sprintf("server.%d", srv.ID)
 		if ids[srv.ID] {
-			l.fail(at, key, "stands more than once", "give every server an id of its own")
+			l.fail(at, key, "appears more than once", "give every server an id of its own")
 		}
 		ids[srv.ID] = true
 		if !unspecified(srv.Host) {
@@ -299,7 +299,7 @@ func (l *loader) resolveRole() {
 	own, ok := s.Own()
 	if !ok {
 		if s.PeerType == Observer {
-			l.fail(l.where("peer-type"), "peerType", "an observer has nobody to follow",
+			l.fail(l.where("peer-type"), "peerType", "an observer has no one to follow",
 				"list the servers as server.N=..., or remove peerType")
 		}
 		return
@@ -314,7 +314,7 @@ func (l *loader) resolveRole() {
 		if srv.ID != own.ID && unspecified(srv.Host) {
 			l.fail(l.where("server"), fmt.Sprintf("server.%d", srv.ID),
 				fmt.Sprintf("%s is no address at which another server can be reached", srv.Host),
-				"only this server's own line may stand for all interfaces")
+				"only this server's own line may mean all interfaces")
 		}
 	}
 }

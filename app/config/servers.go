@@ -134,7 +134,7 @@ func splitAddress(s string) ([]string, error) {
 		}
 		if len(parts) > 4 {
 			return nil, fmt.Errorf("%q has too many colons; "+
-				"an IPv6 address stands in brackets, as in [2001:db8::1]:2888:3888", s)
+				"an IPv6 address needs brackets, as in [2001:db8::1]:2888:3888", s)
 		}
 		return parts, nil
 	}

@@ -72,7 +72,7 @@ func peerTLSRows(s *Settings) []setting {
 	rows := []setting{
 		{key: "peer.tls", flag: "peer-tls", kind: kindBool, def: "true", to: &s.PeerTLS.Keys.Off, not: true,
 			help: "Speak TLS 1.3 between servers, with a key that each makes for itself. With `false`, and without " +
-				"`sslQuorum`, whoever reaches the peer port is a member of the ensemble."},
+				"`sslQuorum`, anyone who reaches the peer port is a member of the ensemble."},
 		{key: "peer.joinSecretFile", kind: kindText, to: &s.PeerTLS.Keys.SecretFile,
 			help: "File with a one-time token (`zk-lite member token`), or with the join secret of the ensemble, " +
 				"with which servers of any number let themselves in: 32 characters or more, the same on all. Not " +
@@ -88,8 +88,8 @@ func peerTLSRows(s *Settings) []setting {
 		"File with the authorities that servers' certificates must lead to. They should sign nothing else.")...)
 	return append(rows,
 		setting{key: "ssl.quorum.hostnameVerification", kind: kindBool, def: "true", to: &s.PeerTLS.AnyHost, not: true,
-			help: "Another server's certificate names the host of its `server.N`. With `false` whoever has a " +
-				"certificate may be any server."},
+			help: "Another server's certificate names the host of its `server.N`. With `false` the owner of " +
+				"any certificate may be any server."},
 		setting{key: "ssl.quorum.crl", kind: kindBool, def: "false", to: &s.PeerTLS.CheckCRL,
 			help: "As `ssl.crl`, for servers."},
 		setting{key: "ssl.quorum.crl.location", kind: kindText, to: &s.PeerTLS.CRLs,

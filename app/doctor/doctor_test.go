@@ -207,7 +207,7 @@ var mistakes = map[string]struct {
 	"two servers on one machine": {func(m *machine) { m.zoo["server.3"] = m.free("127.0.0.2") + ":3888" },
 		doctor.Warning, "names", "server.2 and server.3 are on the same machine"},
 	"other server that is down": {func(m *machine) { m.zoo["server.3"] = m.free("127.0.0.3") + ":3888" },
-		doctor.Warning, "peers", "nobody listens there"},
+		doctor.Warning, "peers", "no one listens there"},
 	"other server without TLS": {func(m *machine) {
 		m.zoo["server.3"] = m.free("127.0.0.3") + ":3888"
 		l, err := net.Listen("tcp", m.address(3))

@@ -13,7 +13,7 @@ import (
 func (d *doctor) machine() {
 	var t unix.Timex
 	if state, err := unix.Adjtimex(&t); err == nil && (state == unix.TIME_ERROR || t.Status&unix.STA_UNSYNC != 0) {
-		d.warn("clock", "nobody keeps this machine's clock right (the kernel says that it is not synchronized)",
+		d.warn("clock", "nothing keeps this machine's clock right (the kernel says that it is not synchronized)",
 			"run chrony or systemd-timesyncd: the times of znodes, and TTLs, follow the leader's clock")
 	}
 	swappiness, err := number("/proc/sys/vm/swappiness")

@@ -91,7 +91,7 @@ func (d *doctor) peerPorts() {
 			d.fail("peers", where+err.Error(),
 				"compare ssl.quorum.* and sslQuorum of both servers; the log of the other one says more")
 		case errors.Is(err, syscall.ECONNREFUSED):
-			d.warn("peers", where+"nobody listens there",
+			d.warn("peers", where+"no one listens there",
 				"start it; if it runs, correct the address in server.N, or set quorumListenOnAllIPs=true there")
 		default:
 			d.warn("peers", where+err.Error(), "let firewalls pass its peer port, both ways; or start its machine")

@@ -86,7 +86,7 @@ func (d *doctor) compare(a *answers, version string) {
 			"run chrony or systemd-timesyncd on both: the times of znodes, and TTLs, follow the leader's clock")
 	}
 	if !a.ok {
-		d.warn("ensemble", fmt.Sprintf("%s serves nobody: %s", a.url, a.ready.Status),
+		d.warn("ensemble", fmt.Sprintf("%s serves no one: %s", a.url, a.ready.Status),
 			"run zk-lite doctor there")
 	}
 }
@@ -110,7 +110,7 @@ var remedies = map[string]string{
 
 func (d *doctor) ready(a *answers) {
 	if !a.ok {
-		d.fail("ready", strings.TrimSuffix("this server serves nobody: "+a.ready.Status+": "+a.ready.Reason, ": "),
+		d.fail("ready", strings.TrimSuffix("this server serves no one: "+a.ready.Status+": "+a.ready.Reason, ": "),
 			"see the findings beside this one, and the server's log")
 	}
 	for _, c := range a.ready.Checks {

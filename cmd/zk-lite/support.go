@@ -40,8 +40,8 @@ var bundled = []string{
 func supportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "support",
-		Short: "Collect what somebody needs who helps",
-		Long:  `Collect what somebody needs who helps with a problem.`,
+		Short: "Collect facts about servers for someone who helps",
+		Long:  `Collect facts about servers for someone who helps with a problem.`,
 		Args:  noConfigArgument,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -179,7 +179,7 @@ func keep(c *cobra.Command, cl *client.Client, s client.Session, path string) er
 		case err != nil:
 			return err
 		case !exists:
-			return fmt.Errorf("%s was deleted by somebody else", path)
+			return fmt.Errorf("%s was deleted by another client", path)
 		}
 		select {
 		case <-w.C():
