@@ -128,7 +128,7 @@ func (s *Server) serveClients(o *Options) {
 	cfg := o.zooKeeper()
 	cfg.Settings.ClientPort, cfg.Settings.SecureClientPort = portOf(s.listeners.client), portOf(s.listeners.secure)
 	cfg.Descriptors, cfg.Audit, cfg.Slow = s.descriptors.Clients, s.audit, s.server.Slow()
-	cfg.Proposals, cfg.Metrics = s.consensus, s.metrics
+	cfg.Proposals, cfg.Metrics = s.consensus.Proposals(), s.metrics
 	cfg.Digests = func() []zk.Digest {
 		zxid, digest := s.server.Digest()
 		return []zk.Digest{{Zxid: uint64(zxid), Value: digest}}

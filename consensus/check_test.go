@@ -41,11 +41,22 @@ func (e *testEnsemble) flip(i int, path string, by byte) {
 // a snapshot there is no digest; a snapshot may also hide the results.
 func (e *testEnsemble) waitEqual(i int) {
 	e.t.Helper()
-	at := e.nodes[i].applied.Index()
+	at := e.nodes[i].applied.Index.Load()
 	wait.Until(e.t, "equal states", func() bool {
-		e.await("a write", e.propose(i, create(fmt.Sprintf("/equal-%d-%d", i, e.nodes[i].applied.Index()))))
-		return e.nodes[i].check.Equal() >= at
+		e.await("a write", e.propose(i, create(fmt.Sprintf("/equal-%d-%d", i, e.nodes[i].applied.Index.Load()))))
+		return e.metric(i, "check_last_index") >= int64(at)
 	})
+}
+
+// metric is a server's metric that is a number.
+func (e *testEnsemble) metric(i int, key string) int64 {
+	for _, m := range e.nodes[i].Metrics() {
+		if m.Key == key {
+			return m.Value.(int64)
+		}
+	}
+	e.t.Fatalf("there is no metric %s", key)
+	return 0
 }
 
 // allEqual is waitEqual of all that run. The states are never looked at one after the other, since digests go on.

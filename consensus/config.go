@@ -26,7 +26,7 @@ type Config struct {
 	Publish *state.Member
 
 	// Listener takes the other servers' connections; the Node closes it. nil: standalone, one server
-	// alone for ever.
+	// alone forever.
 	Listener net.Listener
 	// Dial connects to another server; nil means TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)

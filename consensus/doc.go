@@ -5,7 +5,8 @@
 //
 // It has no clients or protocols: it reports to a Handler (package server) what it applies.
 //
-//   - Node puts one server's part together (node.go), starts raft (start.go), and connects it with the others (peers.go);
+//   - Node puts one server's part together (node.go), starts raft (start.go), and connects it with the others
+//     (peers.go);
 //   - package forward brings commands to the leader and makes entries of them;
 //   - fsm.go applies entries, and brings each result to the Waiter of its command;
 //   - leadership.go asks raft who leads and publishes it (package leadership), leaderfaults.go repairs what goes wrong

@@ -25,7 +25,7 @@ type fsm struct {
 	members  uint64 // machine.MembersChanged, when last looked at
 	commands int    // applied since the last snapshot was asked for
 	bytes    int
-	digest   bool // one is to be taken after the present entry
+	digest   bool // take a digest after this entry
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
@@ -40,7 +40,7 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	f.n.leadership.NoteEntry(logs[len(logs)-1].Term, committed)
 	for _, l := range logs {
 		if f.broken || f.n.halted.Load() != nil {
-			f.broken = true // the others may have to tell where this server stands
+			f.broken = true // its index stays that of the last entry before
 			break
 		}
 		f.n.cfg.Handler.BeginApply()
@@ -90,7 +90,7 @@ func (f *fsm) afterBatch() {
 		return
 	}
 	f.noteLevel()
-	f.n.applied.SetIndex(f.machine.Index())
+	f.n.applied.Index.Store(f.machine.Index())
 	f.n.transport.Committed(f.machine.Index())
 	f.wantSnapshot()
 }
@@ -169,7 +169,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	f.advanceIncarnation()
 	f.n.check.Record.SetVoters(m.Voters())
 	f.n.check.Applied(m, m.Point(), true)
-	f.n.applied.SetIndex(m.Index())
+	f.n.applied.Index.Store(m.Index())
 	return nil
 }
 

@@ -236,7 +236,7 @@ func TestKeys_StaleTable_IsRefreshed(t *testing.T) {
 	fresh := maps.Clone(old.Keys)
 	delete(fresh, 0) // as if it had been added later
 	old.Keys, old.Index = fresh, 1
-	if err := k.Adopt(old); err != nil {
+	if err := k.Update(old); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.nodes[1].Ensemble().TransferTo(e.longContext(), 0); err != nil {

@@ -58,7 +58,7 @@ func TestEnsemble_LaggingFollower_GetsASnapshot(t *testing.T) {
 	e.mustStart(lagging)
 	x := e.nodes[lagging]
 	wait.Until(t, "a follower that has caught up", func() bool {
-		return x.handler.restored.Load() > 1 && x.applied.Index() >= e.nodes[leader].applied.Index()
+		return x.handler.restored.Load() > 1 && x.applied.Index.Load() >= e.nodes[leader].applied.Index.Load()
 	})
 	e.must(lagging, "/z")
 	e.agree()

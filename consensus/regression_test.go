@@ -66,7 +66,7 @@ func TestRegression_Queue_LearnsOfALaterIncarnation(t *testing.T) {
 }
 
 // A server with the data of another ensemble was turned away by the others at
-// every connection, and went on asking for ever, without saying that it could
+// every connection, and went on asking forever, without saying that it could
 // never work.
 func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
 	tier.Seconds(t)
@@ -104,7 +104,7 @@ func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
 	}
 }
 
-// Two of three servers were up and elected nobody, for ever: one had campaigned
+// Two of three servers were up and elected nobody, forever: one had campaigned
 // after a TimeoutNow, had then heard from the winner of the same term, and kept
 // it for its leader when that one had died (see leaderfaults.go). The chaos test
 // met it by chance; here the dead leader's messages are played.

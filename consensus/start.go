@@ -74,7 +74,6 @@ func (n *Node) startRaft(id storage.Identity) error {
 		m.Key = n.cfg.Keys.Own()
 		n.tasks.Go(func() { n.publish(m) })
 	}
-	n.ensemble.Start()
 	n.founder.Start()
 	return nil
 }
@@ -89,7 +88,7 @@ func (n *Node) takeRaft(r *raft.Raft) bool {
 	n.raft = r
 	n.transport.Attach(r)
 	n.disk.Attach(r)
-	n.ensemble.Attach(r)
+	n.ensemble.Start(r)
 	close(n.ready)
 	return true
 }
@@ -138,8 +137,8 @@ func nextIncarnation(s raft.StableStore) (last, next uint64, err error) {
 	return last, next, nil
 }
 
-// advanceIncarnation begins a later incarnation than all of this server that the log contains. The disk is not waited for, since after
-// a crash the same would happen again.
+// advanceIncarnation begins a later incarnation than all of this server that the log contains. The disk is not waited
+// for: after a crash the same would happen again.
 func (f *fsm) advanceIncarnation() {
 	n := f.n
 	known := f.machine.Incarnation(n.cfg.ID)

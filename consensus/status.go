@@ -69,7 +69,7 @@ func (n *Node) Status() Status {
 		s.SnapshotFault = *fault
 	}
 	if s.Halt = n.halted.Load(); s.Halt != nil {
-		s.AppliedIndex = n.applied.Index()
+		s.AppliedIndex = n.applied.Index.Load()
 		return s
 	}
 	if !n.started() {
@@ -85,7 +85,7 @@ func (n *Node) Status() Status {
 	_, s.LeaderChanged = n.leadership.Changes()
 	s.Election = n.leadership.Elections.Newest()
 	s.Leader, s.Term, s.Voters = now.Leader, now.Term, len(voters)
-	s.LastIndex, s.AppliedIndex = n.raft.LastIndex(), n.applied.Index()
+	s.LastIndex, s.AppliedIndex = n.raft.LastIndex(), n.applied.Index.Load()
 	if ago, ever := n.forwarder.Contact(); ever {
 		s.Contact = max(ago, n.disk.UnwritableFor())
 	}
@@ -160,8 +160,8 @@ func (n *Node) Metrics() []Metric {
 		{"raft_fast_elections_total", t.Elections},
 		{"raft_commit_seconds", n.commits.Counts()},
 		{"raft_apply_seconds", n.applies.Counts()},
-		{"forward_queue_seconds", n.queue.Waits()},
-		{"peer_connections_refused_total", n.mux.Refused()},
+		{"forward_queue_seconds", n.queue.Waits.Counts()},
+		{"peer_connections_refused_total", n.mux.Refused.Load()},
 		{"snapshot_failures_total", n.snapshots.failed.Load()},
 		{"snapshot_last_success_timestamp_seconds", n.snapshots.last.Load()},
 	}
@@ -209,9 +209,5 @@ func (n *Node) Metrics() []Metric {
 	return all
 }
 
-// ProposalSizes returns the bytes of the last, the smallest and the largest entry that this
-// server has proposed since it began to lead, or since ResetProposals; -1 before the first.
-func (n *Node) ProposalSizes() (last, smallest, largest int64) { return n.forwarder.Stats.Sizes() }
-
-// ResetProposals starts the statistics of ProposalSizes afresh.
-func (n *Node) ResetProposals() { n.forwarder.Stats.ResetSizes() }
+// Proposals are the statistics of the entries that this server has proposed since it began to lead.
+func (n *Node) Proposals() *forward.Stats { return &n.forwarder.Stats }

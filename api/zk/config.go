@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/metrics"
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server/audit"
@@ -59,8 +60,8 @@ type Config struct {
 
 	Settings Settings // what conf, envi and dirs print
 
-	Proposals Proposals    // nil: not known, printed as -1
-	Metrics   metrics.Part // of other parts of the server; nil: none
+	Proposals *forward.Stats // of the entries that this server proposes; nil: not known, printed as -1
+	Metrics   metrics.Part   // of other parts of the server; nil: none
 	// Digests lists the digests of the state that hash prints, oldest first.
 	// nil: none are kept.
 	Digests func() []Digest
@@ -82,15 +83,6 @@ type Settings struct {
 	ElectionPort     int
 	QuorumPort       int
 	Observer         bool
-}
-
-// Proposals are the entries that this server proposes while it leads.
-type Proposals interface {
-	// ProposalSizes returns the bytes of the last, the smallest and the largest; -1
-	// before the first.
-	ProposalSizes() (last, smallest, largest int64)
-	// ResetProposals starts these metrics afresh, as srst does.
-	ResetProposals()
 }
 
 // Digest is a number that replicas with the same state share.

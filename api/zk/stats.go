@@ -284,7 +284,7 @@ func (c *conn) metrics() metrics.Connection {
 // open connections and waiting requests.
 func (ln *Listener) ResetTotals() {
 	if ln.cfg.Proposals != nil {
-		ln.cfg.Proposals.ResetProposals()
+		ln.cfg.Proposals.ResetSizes()
 	}
 	ln.mu.Lock()
 	defer ln.mu.Unlock()

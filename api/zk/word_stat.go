@@ -51,7 +51,7 @@ func (ln *Listener) proposalSizes() (last, smallest, largest int64) {
 	if ln.cfg.Proposals == nil {
 		return -1, -1, -1
 	}
-	return ln.cfg.Proposals.ProposalSizes()
+	return ln.cfg.Proposals.Sizes()
 }
 
 // nodeCount is ZooKeeper's: it counts the root twice, as "/" and as "".

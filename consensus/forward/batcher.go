@@ -122,9 +122,9 @@ func (b *Batcher) take() []state.Batch {
 	return batches
 }
 
-// Run proposes until the batcher ends, one entry after the other. An entry costs all servers about as much for
-// one command as for a hundred, so what comes while one is under way had better share the next. A second one
-// beside it would be no gain: raft sends a follower one request at a time, and a disk syncs one at a time.
+// Run proposes until the batcher ends, one entry after the other. An entry costs about the same for one
+// command as for a hundred, so commands that arrive while one is in flight share the next. A second one
+// in flight would be no gain: raft sends a follower one request at a time, and a disk syncs one at a time.
 func (b *Batcher) Run() {
 	defer b.wakeAll()
 	defer crash.OnPanic()

@@ -11,7 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// A client whose command went to a leader that failed would wait for ever if only later ones were sent to the
+// A client whose command went to a leader that failed would wait forever if only later ones were sent to the
 // next. No later command comes here, whose number would show that one is missing.
 func TestForwarder_NextLeader_GetsAllWithoutAResult(t *testing.T) {
 	for name, x := range map[string]struct {

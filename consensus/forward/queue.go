@@ -16,7 +16,7 @@ import (
 // ErrStopped is returned by Add once the server stops.
 var ErrStopped = errors.New("server is stopping")
 
-// Waiter gets what became of a proposed command. Both methods are called
+// Waiter receives the outcome of a proposed command. Both methods are called
 // between BeginApply and EndApply, in the order of the proposals, and must not
 // block.
 type Waiter interface {
@@ -35,7 +35,7 @@ type Queue struct {
 	maxCount, maxBytes int
 	start              time.Time
 	wake               chan struct{}       // capacity 1: there may be something to send
-	waits              histogram.Histogram // from Add until commands are first sent
+	Waits              histogram.Histogram // from Add until commands are first sent
 	bytes              atomic.Int64        // of pending; written under mu
 
 	mu       sync.Mutex   // protects the fields below
@@ -162,7 +162,7 @@ func (q *Queue) take(b []byte) state.Batch {
 			break
 		}
 		if p.sent = now; q.next+uint64(g.Count) >= q.sent {
-			q.waits.Observe(now - p.added)
+			q.Waits.Observe(now - p.added)
 		}
 		g.Commands = append(g.Commands, command...)
 		g.Count++
@@ -178,9 +178,6 @@ func (q *Queue) OriginApplying() state.Origin { return q.origin }
 
 // SentApplying is, for the applying goroutine, when the command whose waiter Applied has just returned was last sent.
 func (q *Queue) SentApplying() time.Time { return q.start.Add(q.applied) }
-
-// Waits counts how long commands have waited before they were first sent.
-func (q *Queue) Waits() histogram.Counts { return q.waits.Counts() }
 
 // Origin returns the origin of this server's commands.
 func (q *Queue) Origin() state.Origin {

@@ -13,11 +13,11 @@
 // X. Voters that an operator has named may be missing (missing.go).
 //
 // A fresh server that finds an ensemble that exists, and is no longer being founded, had its disk wiped: it may have
-// voted, and acknowledged what it does not have any more. Letting it vote again could lose acknowledged writes, so it is
+// voted, and acknowledged what it no longer has. Letting it vote again could lose acknowledged writes, so it is
 // refused, as is a server that is asked to join another ensemble than its own.
 //
-// The keys of the founding servers are believed as they are shown: the founder notes each server's key while it asks who
-// is there, and sends all of them with the ensemble's id. A voter takes only a table that agrees with what it sees
+// The keys of the founding servers are believed as they are shown: the founder notes each server's key while it asks
+// the others, and sends all of them with the ensemble's id. A voter takes only a table that agrees with what it sees
 // itself: its own key, and that of the founder's connection. Later the table follows the log (peerkeys), and a server
 // that was away asks the others for theirs.
 //
@@ -160,7 +160,7 @@ func (f *Founder) Round() (*storage.Identity, string, error) {
 		}
 	}
 	if f.cfg.Keys != nil {
-		if err := f.cfg.Keys.Adopt(r.keys); err != nil {
+		if err := f.cfg.Keys.Update(r.keys); err != nil {
 			return nil, "", err
 		}
 	}
@@ -207,7 +207,7 @@ func (f *Founder) Accept(conn *mux.Conn, req *membership.Request) error {
 		return nil
 	}
 	if key, secure := f.cfg.Keys.KeyOf(conn.Conn); secure {
-		if err := f.cfg.Ensemble.TakeKeys(req.Keys, req.From, &key); err != nil {
+		if err := f.cfg.Ensemble.UpdateKeys(req.Keys, req.From, &key); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,8 @@ func (f *Founder) bootstrapRaft() error {
 			suffrage = raft.Voter
 		}
 		c.Servers = append(c.Servers, raft.Server{
-			Suffrage: suffrage, ID: transport.RaftID(uint64(x.ID)), Address: raft.ServerAddress(membership.AddressOf(x.ID)),
+			Suffrage: suffrage, ID: transport.RaftID(uint64(x.ID)),
+			Address: raft.ServerAddress(membership.AddressOf(x.ID)),
 		})
 	}
 	if err := raft.BootstrapCluster(f.cfg.RaftConfig, s.Log, s.Stable, s.Snapshots, f.cfg.Transport, c); err != nil {
@@ -247,8 +248,8 @@ func (f *Founder) bootstrapRaft() error {
 	return nil
 }
 
-// Start finishes, once this server belongs to an ensemble and raft runs, what a founder has begun, and looks whether the
-// others belong to the same ensemble.
+// Start, called when this server belongs to an ensemble and raft runs, finishes what a founder has begun, and checks
+// that the others belong to the same ensemble.
 func (f *Founder) Start() {
 	id := *f.cfg.Ensemble.Identity()
 	if id.Bootstrapping {

@@ -72,8 +72,7 @@ var (
 	ErrAnswers = errors.New("a server that is named is up")
 )
 
-// Plan is an operator's, to found an ensemble although some of its voters are missing. The server that founds it may run
-// or not.
+// Plan is an operator's, to found an ensemble although some of its voters are missing. The founder may run or not.
 type Plan struct {
 	cfg     storage.Config
 	self    state.ServerID
@@ -166,8 +165,8 @@ func (f File) Load() ([]state.ServerID, error) {
 		err = fmt.Errorf("it has version %d, and this release reads version %d", j.Version, fileVersion)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s, which `zk-lite form` writes, is invalid: %w; delete it and run `zk-lite form` again",
-			string(f), err)
+		return nil, fmt.Errorf("%s, which `zk-lite form` writes, is invalid: %w; delete it and run `zk-lite form` "+
+			"again", string(f), err)
 	}
 	return j.Without, nil
 }

@@ -90,7 +90,7 @@ func (r *round) judgeMember(s membership.Server, reply *membership.Reply) (*stor
 	switch {
 	case !r.votes() || reply.Suffrage == membership.Nonvoter:
 		// A server that does not vote has acknowledged nothing that counts.
-		if err := r.cfg.Ensemble.TakeKeys(reply.Keys, s.ID, reply.ShownKey); err != nil {
+		if err := r.cfg.Ensemble.UpdateKeys(reply.Keys, s.ID, reply.ShownKey); err != nil {
 			r.wait("%v", err)
 			return nil, nil
 		}

@@ -159,7 +159,7 @@ func (l *leader) seeOthers(ctx context.Context) map[state.ServerID]sight {
 				s.behind = err.Error()
 			case reply.Ensemble == "":
 				s.behind = "it has not joined"
-			case reply.Applied+caughtUp < l.cfg.Applied.Index():
+			case reply.Applied+caughtUp < l.cfg.Applied.Index.Load():
 				s.behind = "it is catching up"
 			}
 		}

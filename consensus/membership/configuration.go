@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"strconv"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -16,9 +15,6 @@ type configuration struct {
 	raft atomic.Pointer[raft.Raft] // nil: not started
 }
 
-// Attach has the configuration read from raft, which has been started.
-func (c *configuration) Attach(r *raft.Raft) { c.raft.Store(r) }
-
 // Leads reports whether this server leads at this very moment, as far as it can see. raft calls a
 // server leader as long as its main loop waits for the disk, however long the
 // others have had another one.
@@ -30,12 +26,12 @@ func (c *configuration) Leads() bool {
 // AddressOf returns a server's address in raft's configuration: its id. Where that
 // is in the network every server reads in its own configuration, so that an
 // address may change, and may differ from one server's view to another's.
-func AddressOf(id state.ServerID) string { return strconv.FormatUint(uint64(id), 10) }
+func AddressOf(id state.ServerID) string { return string(transport.RaftID(uint64(id))) }
 
 // ServerOf is the server that has an address in raft's configuration; NoServer: none.
 func ServerOf(addr string) state.ServerID {
-	id, err := strconv.ParseUint(addr, 10, 64)
-	if err != nil || id > state.MaxServerID {
+	id := transport.ParseRaftID(raft.ServerID(addr))
+	if id > state.MaxServerID {
 		return state.NoServer
 	}
 	return state.ServerID(id)
@@ -107,17 +103,11 @@ const (
 // Applied is what one server has applied of the log, for others than the goroutine that applies. The zero value is
 // that of a server that has applied nothing since its start.
 type Applied struct {
-	index         atomic.Uint64
+	Index         atomic.Uint64 // of the last entry
 	level         atomic.Uint32
 	members       atomic.Pointer[map[state.ServerID]state.Member]
 	configuration atomic.Pointer[map[state.ServerID]bool]
 }
-
-// Index returns the index of the last entry.
-func (a *Applied) Index() uint64 { return a.index.Load() }
-
-// SetIndex notes the index of the last entry.
-func (a *Applied) SetIndex(index uint64) { a.index.Store(index) }
 
 // Level returns the ensemble's feature level; 0: it has none yet.
 func (a *Applied) Level() state.Level { return state.Level(a.level.Load()) }

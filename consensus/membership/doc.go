@@ -10,5 +10,5 @@
 // member any more (removal.go), and one follows the keys of the others (join.go). RunAutopilot runs while this server
 // leads (autopilot.go). What raft may never answer has a goroutine that nothing waits for.
 //
-// No lock is held while anything waits for disk or network: leader.binding is a channel with room for one.
+// No lock is held while anything waits for disk or network: leader.enrolling is a channel with room for one.
 package membership

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
@@ -28,7 +30,7 @@ type Ensemble struct {
 func New(cfg Config) *Ensemble {
 	c := &control{cfg.Self, cfg.Mux, cfg.Keys}
 	x := &configuration{cfg: &cfg}
-	l := &leader{cfg: &cfg, control: c, configuration: x, binding: make(chan struct{}, 1)}
+	l := &leader{cfg: &cfg, control: c, configuration: x, enrolling: make(chan struct{}, 1)}
 	return &Ensemble{cfg: &cfg, control: c, configuration: x, leader: l}
 }
 
@@ -41,8 +43,9 @@ func (e *Ensemble) SetIdentity(id storage.Identity) {
 // Identity returns to which ensemble this server belongs; nil: none yet.
 func (e *Ensemble) Identity() *storage.Identity { return e.identity.Load() }
 
-// Start follows what becomes of this server's membership, once it has an identity and raft is attached.
-func (e *Ensemble) Start() {
+// Start gives the Ensemble raft, which has been started, and follows what becomes of this server's membership.
+func (e *Ensemble) Start(r *raft.Raft) {
+	e.raft.Store(r)
 	if !e.cfg.Standalone {
 		e.cfg.Tasks.Go(e.watchRemoval)
 	}
@@ -77,7 +80,7 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 	reply := Reply{Version: controlVersion, Server: e.cfg.Self, nextRelease: releaseFields()}
 	err := checkControlVersion(req.Version)
 	if err == nil {
-		err = e.admit(conn, &req, &reply)
+		err = e.authorize(conn, &req, &reply)
 	}
 	if err == nil {
 		err = e.answer(conn, &req, &reply)
@@ -89,7 +92,7 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 	bound := e.cfg.Keys.Bound(conn.Conn)
 	if id := e.identity.Load(); id != nil && (bound || e.cfg.Keys.WasRemoved(conn.Conn, req.From)) {
 		reply.Ensemble, reply.Bootstrapping = fmt.Sprintf("%x", id.Ensemble), id.Bootstrapping
-		reply.Suffrage, reply.Applied = e.suffrage(req.From), e.cfg.Applied.Index()
+		reply.Suffrage, reply.Applied = e.suffrage(req.From), e.cfg.Applied.Index.Load()
 		configured := e.cfg.Applied.Configuration()
 		_, in := configured[req.From]
 		reply.Removed = len(configured) > 0 && !in
@@ -104,8 +107,8 @@ func (e *Ensemble) serveControl(conn *mux.Conn) {
 	_ = json.NewEncoder(conn).Encode(reply)
 }
 
-// admit reports why a server may not ask for something, and notes what it has proved.
-func (e *Ensemble) admit(conn *mux.Conn, req *Request, reply *Reply) error {
+// authorize returns why a server may not ask for something, and notes what it has proved.
+func (e *Ensemble) authorize(conn *mux.Conn, req *Request, reply *Reply) error {
 	from, known := conn.ServerID(), error(nil)
 	if from < mux.NoServer {
 		req.From = state.ServerID(from)
@@ -149,7 +152,7 @@ func (e *Ensemble) answer(conn *mux.Conn, req *Request, reply *Reply) (err error
 	case controlJoin:
 		err = e.passJoin(conn, req)
 	case controlBind:
-		err = e.bind(req)
+		err = e.enroll(req)
 	case controlAdd, controlRemove, controlTransfer, controlCheckStop:
 		err = e.executeAsLeader(req)
 	case controlStatus:

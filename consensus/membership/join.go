@@ -16,11 +16,11 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// A server whose key is bound to nobody asks any member to join, and proves that it knows a secret (peerkeys). The
-// member passes its key to the leader, which binds it. A server with data keeps its vote: it has a new key, no more.
+// A server whose key belongs to no member asks any member to join, and proves that it knows a secret (peerkeys). The
+// member passes its key to the leader, which enrolls it. A server with data keeps its vote: it has a new key, no more.
 // One without, that had a vote, loses it until it has caught up, if the others can do without it.
 
-// Join has another server bind this server's key, and takes the keys that it knows. fresh: this server has no data.
+// Join has another server enroll this server's key, and takes the keys that it knows. fresh: this server has no data.
 func (e *Ensemble) Join(to state.ServerID, fresh bool) (Reply, error) {
 	var self Server
 	for _, s := range e.cfg.Servers {
@@ -35,17 +35,17 @@ func (e *Ensemble) Join(to state.ServerID, fresh bool) (Reply, error) {
 	case !reply.Proved:
 		return reply, fmt.Errorf("server %d has not proved that it knows the join secret", to)
 	}
-	return reply, e.TakeKeys(reply.Keys, to, reply.ShownKey)
+	return reply, e.UpdateKeys(reply.Keys, to, reply.ShownKey)
 }
 
-// passJoin has the leader bind the key of a server that has proved itself, and waits until this server knows it.
+// passJoin has the leader enroll the key of a server that has proved itself, and waits until this server knows it.
 func (e *Ensemble) passJoin(conn *mux.Conn, req *Request) error {
 	key, _ := e.cfg.Keys.KeyOf(conn.Conn)
-	bind := *req
-	bind.Op, bind.Server, bind.Key, bind.Proof = controlBind, req.From, key, nil
+	enroll := *req
+	enroll.Op, enroll.Server, enroll.Key, enroll.Proof = controlBind, req.From, key, nil
 	ctx, cancel := context.WithTimeout(e.cfg.Context, controlTimeout)
 	defer cancel()
-	if err := e.askLeader(ctx, bind); err != nil {
+	if err := e.askLeader(ctx, enroll); err != nil {
 		return fmt.Errorf("letting server %d in: %w", req.From, err)
 	}
 	return e.retry(ctx, func() error {
@@ -56,10 +56,10 @@ func (e *Ensemble) passJoin(conn *mux.Conn, req *Request) error {
 	})
 }
 
-// bind does on the leader what passJoin asks for.
-func (l *leader) bind(req *Request) error {
-	l.binding <- struct{}{}
-	defer func() { <-l.binding }()
+// enroll does on the leader what passJoin asks for.
+func (l *leader) enroll(req *Request) error {
+	l.enrolling <- struct{}{}
+	defer func() { <-l.enrolling }()
 	r, err := l.leads()
 	if err != nil {
 		return err
@@ -144,9 +144,9 @@ func (e *Ensemble) NewToken(ctx context.Context, id state.ServerID) (secret stri
 	return secret, until, nil
 }
 
-// TakeKeys takes the table that another server has sent, with its own key. A nil key is a connection without TLS,
+// UpdateKeys takes the table that another server has sent, with its own key. A nil key is a connection without TLS,
 // which proves nothing, and whose table is not needed.
-func (e *Ensemble) TakeKeys(t *peerkeys.Table, from state.ServerID, key *peerkeys.Key) error {
+func (e *Ensemble) UpdateKeys(t *peerkeys.Table, from state.ServerID, key *peerkeys.Key) error {
 	switch {
 	case key == nil:
 		return nil
@@ -158,7 +158,7 @@ func (e *Ensemble) TakeKeys(t *peerkeys.Table, from state.ServerID, key *peerkey
 		return fmt.Errorf("server %d takes another key for that of server %d: is there another server with this "+
 			"number?", from, e.cfg.Self)
 	}
-	return e.cfg.Keys.Adopt(t)
+	return e.cfg.Keys.Update(t)
 }
 
 // followKeys asks the others for their tables when a key is shown that this server does not know, and nobody leads it:
@@ -189,7 +189,7 @@ func (e *Ensemble) refreshKeys() {
 		}
 		reply, err := e.Ask(e.cfg.Context, id, Request{Op: RequestWho})
 		if err == nil && reply.Keys != nil && reply.ShownKey != nil {
-			if err := e.cfg.Keys.Adopt(reply.Keys); err != nil {
+			if err := e.cfg.Keys.Update(reply.Keys); err != nil {
 				e.cfg.Logger.Warn("the keys that another server knows are not taken", "server", id, "error", err)
 			}
 		}

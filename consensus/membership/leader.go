@@ -27,7 +27,7 @@ type leader struct {
 	cfg           *Config
 	control       *control
 	configuration *configuration
-	binding       chan struct{}                           // has room for one server that joins: a token is used once
+	enrolling     chan struct{}                           // has room for one server that joins: a token is used once
 	plans         atomic.Pointer[map[state.ServerID]plan] // of RunAutopilot; nil: it does not run
 }
 
@@ -189,7 +189,7 @@ func (l *leader) Transfer() error {
 
 // transfer starts a transfer of leadership and waits for its end. raft gives it one
 // election timeout, but may also forget it, as one that ends while the leader steps
-// down (hashicorp/raft issue 696): then it would wait for ever.
+// down (hashicorp/raft issue 696): then it would wait forever.
 func (l *leader) transfer(start func() raft.Future) error {
 	l.cfg.Transport.StopRetrying()
 	ended := make(chan error, 1)

@@ -173,7 +173,7 @@ func (e *Ensemble) askLeaderOnce(req Request) error {
 		return errNoneKnown
 	case e.cfg.Self:
 		if req.Op == controlBind {
-			return e.bind(&req)
+			return e.enroll(&req)
 		}
 		return e.executeAsLeader(&req)
 	}

@@ -20,7 +20,7 @@ func TestStatus_Lag_IsNeverNegative(t *testing.T) {
 }
 
 // A server could not be closed any more when raft had forgotten a transfer of leadership:
-// the request that had asked for it waited for ever, and Close for the request. The
+// the request that had asked for it waited forever, and Close for the request. The
 // simulation found it (a seed of 30300 to 30649).
 func TestRegression_Transfer_ThatNeverEnds_EndsWithTheNode(t *testing.T) {
 	stopped := errors.New("stopped")

@@ -59,7 +59,7 @@ func (e *Ensemble) watchRemoval() {
 }
 
 // refusedForGood reports that a server that has been asked to let this one in knows that it may not. One that believes
-// the proof has no leader, or does not know yet what became of the request.
+// the proof has no leader, or does not know the outcome of the request yet.
 func refusedForGood(reply *Reply, err error) bool {
 	return reply.Refused(err) && !reply.Proved && !reply.NotLeader
 }
@@ -72,7 +72,7 @@ func (e *Ensemble) removedBy() (by state.ServerID, applied uint64) {
 	if len(e.configured()) == 0 {
 		return state.NoServer, 0 // this server has not been added yet
 	}
-	atLeast := e.cfg.Applied.Index()
+	atLeast := e.cfg.Applied.Index.Load()
 	if e.suffrage(e.cfg.Self) != NotMember {
 		atLeast = max(atLeast, e.raft.Load().LastIndex())
 	}

@@ -65,7 +65,7 @@ func (l *leader) statusAsLeader() (*Status, error) {
 	}
 	s := &Status{
 		Leader: l.cfg.Self, Term: l.cfg.Leadership.Now().Term,
-		LastIndex: r.LastIndex(), AppliedIndex: l.cfg.Applied.Index(),
+		LastIndex: r.LastIndex(), AppliedIndex: l.cfg.Applied.Index.Load(),
 	}
 	for id, votes := range l.configuration.configured() {
 		m := MemberStatus{ID: id, Voter: votes, Contact: NoContact, Plan: l.planOf(id)}

@@ -194,7 +194,7 @@ func TestTable_FollowsTheLog(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, Config{Dir: dir})
 	key := func(b byte) Key { return Key{b} }
-	if err := k.Adopt(&Table{Keys: map[state.ServerID]Key{1: k.Own(), 2: key(2), 3: key(3)}}); err != nil {
+	if err := k.Update(&Table{Keys: map[state.ServerID]Key{1: k.Own(), 2: key(2), 3: key(3)}}); err != nil {
 		t.Fatal(err)
 	}
 	k.SetMember()
@@ -260,7 +260,7 @@ func TestAdmit_OpenWhileSomebodyMayJoin(t *testing.T) {
 		}
 		k, stranger := open(t, c), open(t, Config{})
 		x.change(k)
-		err := k.admit(tls.ConnectionState{PeerCertificates: []*x509.Certificate{stranger.tls.client.Certificates[0].Leaf}})
+		err := k.checkShown(tls.ConnectionState{PeerCertificates: []*x509.Certificate{stranger.tls.client.Certificates[0].Leaf}})
 		if (err == nil) != x.open {
 			t.Errorf("%s: %v", x.name, err)
 		}

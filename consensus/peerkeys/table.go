@@ -158,9 +158,9 @@ func (k *Keys) Table() *Table {
 	return &t
 }
 
-// Adopt takes a table of another server's, and returns when it is on disk. A member takes none that is older than its
-// own. Errors: what cannot be in a table; the file system's.
-func (k *Keys) Adopt(t *Table) error {
+// Update replaces the table by another server's, and returns when it is on disk. A member keeps its own if the other is
+// older. Errors: what cannot be in a table; the file system's.
+func (k *Keys) Update(t *Table) error {
 	if err := t.check(); err != nil {
 		return err
 	}

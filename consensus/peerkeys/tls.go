@@ -26,12 +26,12 @@ func (k *Keys) newTLS(own tls.Certificate) tlsConfigs {
 		SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
 	}
 	server := both.Clone()
-	server.VerifyConnection = k.admit
+	server.VerifyConnection = k.checkShown
 	return tlsConfigs{server: server, client: both}
 }
 
-// admit ends the handshake of who has a key that is bound to nobody.
-func (k *Keys) admit(s tls.ConnectionState) error {
+// checkShown rejects a handshake whose key belongs to no member.
+func (k *Keys) checkShown(s tls.ConnectionState) error {
 	key, _ := peerKey(s)
 	k.mu.Lock()
 	open := !k.member || isOneOf(key, k.table.Keys) || isOneOf(key, k.table.Removed) || k.tokenLocked()

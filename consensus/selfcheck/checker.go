@@ -236,9 +236,6 @@ func (c *Checker) Alarm() string {
 	return ""
 }
 
-// Equal returns the last index at which a majority had this server's state; 0: none.
-func (c *Checker) Equal() uint64 { return c.equal.Load() }
-
 // Metrics lists what the checks have found, by the names in the table of package api/metrics.
 func (c *Checker) Metrics(emit func(name string, value any)) {
 	age, alarm := -1.0, int64(0)

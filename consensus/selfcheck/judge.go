@@ -91,9 +91,9 @@ func (c *Checker) judgeHistory(
 	case len(differ) > 0:
 		return []string{fmt.Sprintf("servers %v have another history than server %d", differ, c.cfg.Self)}
 	case len(behind) >= majority:
-		c.cfg.Node.Halt(Forked, fmt.Sprintf("server %d has applied %s, which a majority had on its disks, but the logs of "+
-			"servers %v end before that; server %d has applied %s: their data directories are old copies, or their "+
-			"disks have lost what they had; %s", c.cfg.Self, describe(own), behind, behind[0],
+		c.cfg.Node.Halt(Forked, fmt.Sprintf("server %d has applied %s, which a majority had on its disks, but "+
+			"the logs of servers %v end before that; server %d has applied %s: their data directories are old "+
+			"copies, or their disks have lost what they had; %s", c.cfg.Self, describe(own), behind, behind[0],
 			describe(answers[behind[0]].Newest), remedyFork))
 	}
 	return nil
@@ -140,7 +140,7 @@ func (c *Checker) haltForked(mine, theirs state.Point, differ []state.ServerID) 
 	since := fmt.Sprintf("they differ from entry %d on or before it", from.Index)
 	if same.Index > 0 {
 		since = fmt.Sprintf("they are the same up to entry %d and differ from entry %d on, of %s",
-			same.Index, from.Index, stamp(from.Time))
+			same.Index, from.Index, formatTime(from.Time))
 	}
 	c.cfg.Node.Halt(Forked, fmt.Sprintf("the history of server %d differs from that of servers %v: it has "+
 		"%s, server %d has %s; "+
@@ -193,7 +193,7 @@ func (c *Checker) setAlarm(alarms []string) {
 
 // describe names a point for people.
 func describe(p state.Point) string {
-	return fmt.Sprintf("entry %d of term %d (history %016x, %s)", p.Index, p.Term, p.History, stamp(p.Time))
+	return fmt.Sprintf("entry %d of term %d (history %016x, %s)", p.Index, p.Term, p.History, formatTime(p.Time))
 }
 
-func stamp(millis int64) string { return time.UnixMilli(millis).UTC().Format(time.RFC3339) }
+func formatTime(millis int64) string { return time.UnixMilli(millis).UTC().Format(time.RFC3339) }

@@ -153,7 +153,8 @@ func (m *Monitor) Fault() string {
 	return ""
 }
 
-// WatchFiles looks, until ctx or raft ends, whether what this server writes to is still where its next start looks for it.
+// WatchFiles checks, until ctx or raft ends, that what this server writes to is still where its next start looks for
+// it.
 func (m *Monitor) WatchFiles(ctx context.Context) {
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()

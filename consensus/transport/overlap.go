@@ -72,7 +72,7 @@ type AsyncLog interface {
 	// the batch and all before it must be durable when StoreLogs returns.
 	SetAsync(mayReturnEarly func(batch []*raft.Log) bool)
 	// WaitDurable returns nil once no record with an index <= index is volatile, which holds at
-	// once for indexes that only a snapshot has. After a failed sync it returns the error for ever.
+	// once for indexes that only a snapshot has. After a failed sync it returns the error forever.
 	WaitDurable(index uint64) error
 	// Stalled is how long the oldest volatile record has been waiting for its sync, 0 for none.
 	Stalled() time.Duration

@@ -139,7 +139,7 @@ func (d *detector) answerPreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest, 
 // promiseFor gives a server that asks for a pre-vote this server's promise, unless another has it. This server
 // itself may have it, and takes it back for a better candidate until its own campaign begins. Who asks again gets no
 // more time: candidates of raft's own timer give no promise back and may ask again before it ends, so a few of them,
-// each without a majority, would keep one another waiting for ever.
+// each without a majority, would keep one another waiting forever.
 func (d *detector) promiseFor(asker raft.ServerID, better bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

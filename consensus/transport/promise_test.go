@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Servers without a leader kept one another from electing one for ever. Each had promised itself to another that had no
+// Servers without a leader kept one another from electing one forever. Each had promised itself to another that had no
 // majority. That one, a candidate of raft's own timer, asked for pre-votes again before the promise ended, which
 // prolonged it. Method: five and seven servers start with such promises in a circle; some are down, and refuse
 // connections or, as a host without power, never answer.

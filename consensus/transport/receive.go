@@ -114,8 +114,8 @@ func (t *Transport) receive(rpc raft.RPC) {
 	t.deliver(rpc)
 }
 
-// Terms that other servers tell are checked before raft believes them: it takes any higher one as its own at once and
-// for good. One message with the highest term of all left an ensemble without leaders for ever.
+// Terms of other servers are checked before raft believes them: it takes any higher one as its own at once and
+// for good. One message with the highest term of all left an ensemble without leaders forever.
 const (
 	// maxTerm bounds terms: they are the high half of zxids, of which clients know 31 bits.
 	maxTerm = 1<<31 - 1

@@ -96,7 +96,7 @@ func rounds(wrapped bool) int {
 // hashicorp/raft issue 695: the transport's goroutine that handles a new leader's heartbeat on the
 // fast path sets term and state while the old leader's main loop sits in its select; the next Apply
 // there is stored with the NEW term, at an index where the new leader has another entry of that
-// term. Log matching then takes the two for the same, and the state machines differ for ever.
+// term. Log matching then takes the two for the same, and the state machines differ forever.
 //
 // Method: three servers; the old leader's lease is set not to fire (a paused process, a clock in
 // trouble). It is isolated, another is elected and commits, the isolation ends, and the old leader

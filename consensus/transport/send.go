@@ -122,7 +122,7 @@ func (t *Transport) RequestVote(
 	id raft.ServerID, target raft.ServerAddress,
 	req *raft.RequestVoteRequest, resp *raft.RequestVoteResponse,
 ) error {
-	runtime.Gosched() // raft goes on to write its own vote, which had better share the term's write
+	runtime.Gosched() // let raft write its own vote, so that vote and term share one write
 	t.persistTerm()
 	err := t.NetworkTransport.RequestVote(id, target, req, resp)
 	if err == nil {

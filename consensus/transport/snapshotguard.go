@@ -24,7 +24,7 @@ import (
 // takes for its newest the one that was finished last, although that may be the older one
 // (hashicorp/raft issue 248). The server's log then ends before what it has applied: it votes for others
 // that lack what it has acknowledged, and it needs the leader's snapshot again, which holds nothing new,
-// for ever.
+// forever.
 //
 // So there is one at a time. The leader's snapshot waits for the server's own, and while it is
 // installed the server begins none of its own, which would be superseded anyway.

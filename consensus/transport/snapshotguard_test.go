@@ -120,7 +120,7 @@ func TestSnapshotGuard_Holds_AppliedOrTheSameEntry(t *testing.T) {
 }
 
 // Goal: a follower that is sent a snapshot while it writes an older one of its own ends with the newer, and takes
-// entries. raft alone then takes the older for its last; the simulation found a follower that stayed so for ever.
+// entries. raft alone then takes the older for its last; the simulation found a follower that stayed so forever.
 func TestRegression_OwnSnapshotWhileOneIsInstalled(t *testing.T) {
 	eachTransport(t, func(t *testing.T, opt clusterOptions, wrapped bool) {
 		opt.config = func(_ uint64, c *raft.Config) { c.TrailingLogs = 1 }

@@ -12,7 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
-// One request for a vote with the highest term of all left an ensemble without leaders for ever, also after a
+// One request for a vote with the highest term of all left an ensemble without leaders forever, also after a
 // restart; one with a term of 2^40 was granted for good. Method: every request that carries a term, with terms that
 // no server can have, from a member.
 func TestRegression_ImpossibleTerms_AreRefused(t *testing.T) {

@@ -220,7 +220,7 @@ type Stats struct {
 	PushFailures int64 // pushes that could not be sent
 
 	Async   int64 // batches from which StoreLogs was allowed to return early
-	Delayed int64 // answers to a leader to a leader that may have waited for this disk
+	Delayed int64 // answers to a leader that may have waited for this disk
 	Stalls  int64 // RPCs not sent because the disk had stalled
 
 	Stale int64 // snapshots not installed, because this server held what they hold

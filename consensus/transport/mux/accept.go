@@ -34,7 +34,7 @@ func (m *Mux) listen() {
 }
 
 // startHandshake starts the hello on a goroutine of its own. If too many others have not sent theirs, the one that
-// has waited longest gives way: a server sends its hello at once, and strangers may wait for ever.
+// has waited longest gives way: a server sends its hello at once, and strangers may wait forever.
 func (m *Mux) startHandshake(raw net.Conn) {
 	m.mu.Lock()
 	if m.closed {
@@ -74,7 +74,7 @@ func (m *Mux) handshake(raw net.Conn) {
 		raw.Close()
 		return
 	case err != nil && !errors.As(err, &refusal):
-		m.refused.Add(1)
+		m.Refused.Add(1)
 		m.warn("peer connection closed: no valid hello", "remote", raw.RemoteAddr(), "error", err)
 		raw.Close()
 		return
@@ -93,7 +93,7 @@ func (m *Mux) handshake(raw net.Conn) {
 		}
 	}
 	if refusal != nil {
-		m.refused.Add(1)
+		m.Refused.Add(1)
 		m.warn("peer connection refused", "remote", raw.RemoteAddr(), "kind", h.kind,
 			"server", h.from, "reason", refusal.Reason)
 		_, _ = raw.Write(appendAnswer(nil, refusal)) // the reason, if the other side still reads

@@ -85,7 +85,7 @@ type raftGate uint8
 const (
 	gateOpen   raftGate = iota
 	gateCut             // between CutRaft and RestoreRaft
-	gateClosed          // for ever: CloseRaft
+	gateClosed          // forever: CloseRaft
 )
 
 // Mux is the one listener of a server for all traffic between servers. Its methods are safe for concurrent use.
@@ -106,7 +106,7 @@ type Mux struct {
 	raftClosed context.Context // ends with CloseRaft
 	closeRaft  context.CancelFunc
 	repeats    repeats.Filter
-	refused    atomic.Int64
+	Refused    atomic.Int64 // inbound connections that were refused, or sent no valid hello
 
 	mu       sync.Mutex // protects the fields below
 	ensemble [16]byte
@@ -171,9 +171,6 @@ func (m *Mux) SetIdentity(ensemble [16]byte, id uint64) {
 	}
 	m.ensemble, m.id = ensemble, id
 }
-
-// Refused returns how many inbound connections were refused, or said no valid hello.
-func (m *Mux) Refused() int64 { return m.refused.Load() }
 
 // Addr is the advertised address of this server.
 func (m *Mux) Addr() net.Addr { return m.advertise }
