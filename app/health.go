@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/body"
-
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/process"

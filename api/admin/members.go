@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/body"
-
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/membership"

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/body"
-
 	"github.com/zk-lite/zk-lite/api/metrics"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/membership"

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/body"
-
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server/backup"
 	"github.com/zk-lite/zk-lite/znode"

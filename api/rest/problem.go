@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/zk-lite/zk-lite/api/body"
-
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"

@@ -12,33 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
 )
 
-// slowPage is a page of a server's slow requests, or of the slow entries that it has proposed.
-type slowPage struct {
-	Server    int           `json:"server"`
-	LeadsTerm uint64        `json:"leads_term"` // 0: it does not lead
-	Items     []slowRequest `json:"items"`
-}
-
-// slowRequest is a slow request, as the servers write it; an entry has fewer fields.
+// slowRequest is a slow request with the server that has it.
 type slowRequest struct {
-	Server      int                `json:"server"`
-	At          time.Time          `json:"at"`
-	Port        string             `json:"port"`
-	Operation   string             `json:"operation"`
-	Path        string             `json:"path,omitempty"`
-	Session     string             `json:"session,omitempty"`
-	Address     string             `json:"address"`
-	Traceparent string             `json:"traceparent,omitempty"`
-	TookMS      float64            `json:"took_ms"`
-	StagesMS    map[string]float64 `json:"stages_ms"`
-	Index       uint64             `json:"index,omitempty"`
-	Term        uint64             `json:"term,omitempty"`
-	ProcessorMS float64            `json:"processor_wait_ms"`
-	Changed     bool               `json:"leader_changed"`
-	Cause       string             `json:"cause"`
+	Server int `json:"server"`
+	body.SlowRequest
+	ID *struct{} `json:"id,omitempty"` // nil: leaves out the id, which is the server's own
 }
 
 // The stages, in their order. The servers know the leader's part of other servers' requests as one,
@@ -84,14 +66,13 @@ stage, leader.`,
 
 // slowRequests asks all servers. The error is that of the last server that did not answer.
 func slowRequests(ctx context.Context, api *httpapi.Client) ([]slowRequest, error) {
-	pages, err := askEach[slowPage](ctx, api, "/v1/slow/requests")
-	entries, err2 := askEach[slowPage](ctx, api, "/v1/slow/entries")
+	pages, err := askEach[body.Newest[body.SlowRequest]](ctx, api, "/v1/slow/requests")
+	entries, err2 := askEach[body.Newest[body.SlowEntry]](ctx, api, "/v1/slow/entries")
 	var all []slowRequest
 	for _, p := range pages {
 		for _, r := range p.Items {
-			r.Server = p.Server
-			r.divide(entries)
-			all = append(all, r)
+			divide(&r, entries)
+			all = append(all, slowRequest{Server: p.Server, SlowRequest: r})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b slowRequest) int { return b.At.Compare(a.At) })
@@ -100,10 +81,10 @@ func slowRequests(ctx context.Context, api *httpapi.Client) ([]slowRequest, erro
 
 // divide divides the stage leader by what the leader of that time knows. What the leader does not list took it a
 // quarter of the threshold at most.
-func (r *slowRequest) divide(leaders []slowPage) {
+func divide(r *body.SlowRequest, leaders []body.Newest[body.SlowEntry]) {
 	whole := r.StagesMS[stageLeader]
 	for i := range leaders {
-		at := slices.IndexFunc(leaders[i].Items, func(e slowRequest) bool {
+		at := slices.IndexFunc(leaders[i].Items, func(e body.SlowEntry) bool {
 			return e.Index == r.Index && e.Term == r.Term
 		})
 		if whole == 0 || at < 0 && leaders[i].LeadsTerm != r.Term {
@@ -155,24 +136,10 @@ const (
 	expiredElsewhere = "elsewhere"
 )
 
-// expiredSession is a session that has expired, as a server writes it; after merge, as all together know it.
+// expiredSession is a session that has expired, as all servers together know it.
 type expiredSession struct {
-	At             time.Time  `json:"at"`
-	Session        string     `json:"session"`
-	TimeoutMS      float64    `json:"timeout_ms"`
-	Server         int        `json:"server"` // that carried it
-	Ephemerals     int        `json:"ephemerals"`
-	Paths          []string   `json:"paths,omitempty"` // of the first of them
-	Cause          string     `json:"cause"`
-	Heard          *time.Time `json:"heard,omitempty"`
-	HeardBy        *int       `json:"heard_by,omitempty"`
-	ServerSilentMS float64    `json:"server_silent_ms,omitempty"`
-	Connected      bool       `json:"connected,omitempty"`
-	LastByte       *time.Time `json:"last_byte,omitempty"`
-	Ended          *time.Time `json:"connection_ended,omitempty"`
-	EndReason      string     `json:"connection_end_reason,omitempty"`
-	Watches        int        `json:"watches,omitempty"`
-	PausedMS       float64    `json:"paused_ms,omitempty"`
+	body.ExpiredSession
+	ID *struct{} `json:"id,omitempty"` // nil: leaves out the id, which is each server's own
 }
 
 func expiredCommand(g *globals) *cobra.Command {
@@ -202,7 +169,7 @@ server that carried the session what became of its connection.`,
 
 // expiredSessions asks all servers. The error is that of the last server that did not answer.
 func expiredSessions(ctx context.Context, api *httpapi.Client) ([]expiredSession, error) {
-	pages, err := askEach[struct{ Items []expiredSession }](ctx, api, "/v1/expired-sessions")
+	pages, err := askEach[body.Newest[body.ExpiredSession]](ctx, api, "/v1/expired-sessions")
 	merged := map[string]*expiredSession{}
 	for _, p := range pages {
 		for i := range p.Items {
@@ -210,7 +177,7 @@ func expiredSessions(ctx context.Context, api *httpapi.Client) ([]expiredSession
 			if have := merged[x.Session]; have != nil {
 				have.merge(x)
 			} else {
-				merged[x.Session] = x
+				merged[x.Session] = &expiredSession{ExpiredSession: *x}
 			}
 		}
 	}
@@ -225,7 +192,7 @@ func expiredSessions(ctx context.Context, api *httpapi.Client) ([]expiredSession
 }
 
 // merge adds what another server knows of the same session.
-func (x *expiredSession) merge(o *expiredSession) {
+func (x *expiredSession) merge(o *body.ExpiredSession) {
 	if o.Heard != nil {
 		x.Heard, x.HeardBy, x.ServerSilentMS = o.Heard, o.HeardBy, o.ServerSilentMS
 	}

@@ -4,31 +4,33 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/api/body"
 )
 
 // What a follower knows as the leader's part is divided by what the leader of that term says.
 func TestSlow_Divide(t *testing.T) {
-	entry := slowRequest{Index: 7, Term: 2, StagesMS: map[string]float64{"propose": 10, "disk": 50, "majority": 20}}
+	entry := body.SlowEntry{Index: 7, Term: 2, StagesMS: map[string]float64{"propose": 10, "disk": 50, "majority": 20}}
 	for name, c := range map[string]struct {
-		leaders []slowPage
+		leaders []body.Newest[body.SlowEntry]
 		index   uint64
 		stages  map[string]float64
 		cause   string
 	}{
-		"nobody has led": {[]slowPage{{}}, 7, map[string]float64{"leader": 100}, "leader"},
-		"it is listed": {[]slowPage{{}, {Items: []slowRequest{entry}}}, 7,
+		"nobody has led": {[]body.Newest[body.SlowEntry]{{}}, 7, map[string]float64{"leader": 100}, "leader"},
+		"it is listed": {[]body.Newest[body.SlowEntry]{{}, {Items: []body.SlowEntry{entry}}}, 7,
 			map[string]float64{"propose": 10, "disk": 50, "majority": 20, "network": 20}, "disk"},
-		"the leader does not list it": {[]slowPage{{LeadsTerm: 2, Items: []slowRequest{entry}}}, 8,
+		"the leader does not list it": {[]body.Newest[body.SlowEntry]{{LeadsTerm: 2, Items: []body.SlowEntry{entry}}}, 8,
 			map[string]float64{"network": 100}, "network"},
-		"the leader of another term": {[]slowPage{{LeadsTerm: 3}}, 8, map[string]float64{"leader": 100}, "leader"},
+		"the leader of another term": {[]body.Newest[body.SlowEntry]{{LeadsTerm: 3}}, 8, map[string]float64{"leader": 100}, "leader"},
 	} {
-		r := slowRequest{Index: c.index, Term: 2, Cause: "leader", StagesMS: map[string]float64{"leader": 100}}
-		if r.divide(c.leaders); !maps.Equal(r.StagesMS, c.stages) || r.Cause != c.cause {
+		r := body.SlowRequest{Index: c.index, Term: 2, Cause: "leader", StagesMS: map[string]float64{"leader": 100}}
+		if divide(&r, c.leaders); !maps.Equal(r.StagesMS, c.stages) || r.Cause != c.cause {
 			t.Errorf("%s: %v %s, want %v %s", name, r.StagesMS, r.Cause, c.stages, c.cause)
 		}
 	}
-	own := slowRequest{Term: 3, Cause: "queue", StagesMS: map[string]float64{"queue": 9}}
-	if own.divide([]slowPage{{LeadsTerm: 3}}); len(own.StagesMS) != 1 {
+	own := body.SlowRequest{Term: 3, Cause: "queue", StagesMS: map[string]float64{"queue": 9}}
+	if divide(&own, []body.Newest[body.SlowEntry]{{LeadsTerm: 3}}); len(own.StagesMS) != 1 {
 		t.Errorf("what was not the leader's is divided: %v", own.StagesMS)
 	}
 }
@@ -42,7 +44,7 @@ func TestExpired_Merge(t *testing.T) {
 		{"silent", "elsewhere", "silent"},
 	} {
 		for i := range 2 {
-			x, o := expiredSession{Cause: c[i]}, expiredSession{Cause: c[1-i]}
+			x, o := expiredSession{ExpiredSession: body.ExpiredSession{Cause: c[i]}}, body.ExpiredSession{Cause: c[1-i]}
 			if x.merge(&o); x.Cause != c[2] {
 				t.Errorf("%s and %s: %s", c[i], c[1-i], x.Cause)
 			}
@@ -56,7 +58,8 @@ func TestExpired_Known_NamesEphemerals(t *testing.T) {
 		ephemerals int
 		want       []string
 	}{{0, nil}, {2, []string{"took /a /b"}}, {5, []string{"took /a /b and 3 more"}}} {
-		x := expiredSession{Ephemerals: c.ephemerals, Paths: []string{"/a", "/b"}[:min(c.ephemerals, 2)]}
+		var x expiredSession
+		x.Ephemerals, x.Paths = c.ephemerals, []string{"/a", "/b"}[:min(c.ephemerals, 2)]
 		if got := x.known(); !slices.Equal(got, c.want) {
 			t.Errorf("%d: %q, want %q", c.ephemerals, got, c.want)
 		}

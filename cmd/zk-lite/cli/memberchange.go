@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
 )
 
@@ -52,17 +53,17 @@ for it. ` + "`zk-lite member promote ID`" + ` waits for the vote. To add a membe
 		if err != nil {
 			return err
 		}
-		var m memberJSON
+		var m body.Member
 		if err := api.JSON(c.Context(), addRequest(id, args[1], !observer), &m); err != nil {
 			return err
 		}
 		if g.output.json() {
 			return writeJSON(c.OutOrStdout(), &m)
 		}
-		if m.Token != "" {
+		if t := m.Token; t != nil {
 			fmt.Fprintf(c.OutOrStdout(), "It joins with this one-time token, which is good until %s. Write it to "+
 				"a file that only its user can read, and name that in its setting peer.joinSecretFile:\n%s\n",
-				m.Until.Local().Format(time.DateTime), m.Token)
+				t.Until.Local().Format(time.DateTime), t.Token)
 		}
 		switch {
 		case m.Role == roleJoining:
@@ -81,12 +82,12 @@ func addRequest(id int, address string, vote bool) *httpapi.Request {
 	if vote {
 		role = "voter"
 	}
-	body, err := json.Marshal(map[string]any{"id": id, "address": address, "role": role})
+	text, err := json.Marshal(map[string]any{"id": id, "address": address, "role": role})
 	if err != nil {
 		panic(fmt.Sprintf("cli: invariant broken: a string is no JSON: %v", err))
 	}
 	return &httpapi.Request{
-		Method: http.MethodPost, Target: clusterPath + "/members", Body: body, Repeatable: true,
+		Method: http.MethodPost, Target: clusterPath + "/members", Body: text, Repeatable: true,
 	}
 }
 
@@ -117,15 +118,15 @@ wait for it, and there is no faster way. An observer becomes a joining server.`,
 		switch {
 		case m == nil:
 			return &noMemberError{id, now.ids()}
-		case m.votes() && now.Leader == noServer:
+		case votes(m) && now.Leader == noServer:
 			return errNoLeader
-		case m.votes() && m.Connected != nil && !*m.Connected:
+		case votes(m) && m.Known != nil && !m.Connected:
 			return &conflictError{fmt.Sprintf("server %d votes already, but is not connected: start it; if it is lost "+
 				"for good: `zk-lite member remove %d`", id, id)}
-		case m.votes() && !g.output.json():
+		case votes(m) && !g.output.json():
 			fmt.Fprintf(c.OutOrStdout(), "server %d votes already: %s\n", id, m.Role)
 			return nil
-		case m.votes():
+		case votes(m):
 			return writeJSON(c.OutOrStdout(), m)
 		case m.Role != roleJoining:
 			if m.Peer == "" {
@@ -148,7 +149,7 @@ wait for it, and there is no faster way. An observer becomes a joining server.`,
 func awaitVote(g *globals, c *cobra.Command, api *httpapi.Client, id int) error {
 	note := newNote(c)
 	defer note.clear()
-	var m *memberJSON
+	var m *body.Member
 	begin := time.Now()
 	done, err := g.until(c.Context(), func(ctx context.Context) (bool, error) {
 		now, err := cluster(ctx, api)
@@ -159,7 +160,7 @@ func awaitVote(g *globals, c *cobra.Command, api *httpapi.Client, id int) error 
 			return false, &noMemberError{id, now.ids()}
 		}
 		note.show("server %d is catching up, %v", id, time.Since(begin).Round(time.Second))
-		return m.votes(), nil
+		return votes(m), nil
 	})
 	note.clear()
 	switch {
@@ -248,12 +249,6 @@ func removeMember(as output, c *cobra.Command, api *httpapi.Client, id int, forc
 	return nil
 }
 
-// tokenJSON is a one-time token, as the servers write it.
-type tokenJSON struct {
-	Token string    `json:"token"`
-	Until time.Time `json:"token_until"`
-}
-
 func memberTokenCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token ID",
@@ -270,7 +265,7 @@ the file in its setting peer.joinSecretFile, and start it. An earlier token beco
 		if err != nil {
 			return err
 		}
-		var t tokenJSON
+		var t body.Token
 		err = api.JSON(c.Context(), &httpapi.Request{
 			Method: http.MethodPost, Target: fmt.Sprintf("%s/members/%d/token", clusterPath, id), Repeatable: true,
 		}, &t)

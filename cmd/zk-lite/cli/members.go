@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
 )
 
@@ -29,92 +30,47 @@ const (
 	roleJoining  = "joining"
 )
 
-// memberJSON is a member of the ensemble, as the servers write it.
-type memberJSON struct {
-	ID     int    `json:"id"`
-	Role   string `json:"role"` // leader, follower, observer or joining
-	Peer   string `json:"peer,omitempty"`
-	Client string `json:"client,omitempty"`
-	HTTP   string `json:"http,omitempty"`
-	// The release; Levels is the lowest and the highest feature level that it speaks.
-	Version string `json:"version,omitempty"`
-	Commit  string `json:"commit,omitempty"`
-	Levels  []int  `json:"levels,omitempty"`
-	Key     string `json:"key,omitempty"`
-	// What the leader knows: Connected is nil if it has not answered, the others also if that is false.
-	Connected   *bool     `json:"connected,omitempty"`
-	Lag         *uint64   `json:"lag,omitempty"`
-	LastContact *string   `json:"last_contact,omitempty"`
-	Plan        *planJSON `json:"plan,omitempty"`
-	// Of a server that was added now, unless it needs none.
-	Token string     `json:"token,omitempty"`
-	Until *time.Time `json:"token_until,omitempty"`
-}
+// votes reports whether a member has a vote.
+func votes(m *body.Member) bool { return m.Role == roleLeader || m.Role == roleFollower }
 
-// planJSON is what the leader will do with a member by itself.
-type planJSON struct {
-	Action string `json:"action"` // promote or remove
-	In     string `json:"in,omitempty"`
-	Waits  string `json:"waits,omitempty"` // for what; empty: for the time alone
-}
-
-// votes reports whether the member has a vote.
-func (m *memberJSON) votes() bool { return m.Role == roleLeader || m.Role == roleFollower }
-
-// clusterJSON is the ensemble as one of its servers sees it.
-type clusterJSON struct {
-	Ensemble          string       `json:"ensemble,omitempty"` // its id; empty: not known
-	Members           []memberJSON `json:"members"`
-	Leader            int          `json:"leader"` // noServer: unknown
-	Term              uint64       `json:"term"`
-	Level             int          `json:"level"`         // feature level; 0: not known
-	HighestLevel      int          `json:"highest_level"` // that all servers speak; 0: not known
-	Voters            int          `json:"voters"`
-	FailuresTolerated int          `json:"failures_tolerated"` // when all voters are connected
-	// FailuresToleratedNow is by the leader; nil: it has not answered, and Incomplete has the reason.
-	FailuresToleratedNow *int   `json:"failures_tolerated_now,omitempty"`
-	Incomplete           string `json:"incomplete,omitempty"`
-	Server               struct {
-		ID       int  `json:"id"`
-		Draining bool `json:"draining"`
-	} `json:"server"`
-}
+// ensemble is the ensemble as one of its servers sees it.
+type ensemble struct{ body.Cluster }
 
 // member finds a member; nil if it is none.
-func (c *clusterJSON) member(id int) *memberJSON {
-	i := slices.IndexFunc(c.Members, func(m memberJSON) bool { return m.ID == id })
+func (e *ensemble) member(id int) *body.Member {
+	i := slices.IndexFunc(e.Members, func(m body.Member) bool { return m.ID == id })
 	if i < 0 {
 		return nil
 	}
-	return &c.Members[i]
+	return &e.Members[i]
 }
 
 // ids are the ids of the members.
-func (c *clusterJSON) ids() (list []int) {
-	for _, m := range c.Members {
+func (e *ensemble) ids() (list []int) {
+	for _, m := range e.Members {
 		list = append(list, m.ID)
 	}
 	return list
 }
 
 // cluster reads the state of the ensemble: of a server that has asked its leader, if there is one.
-func cluster(ctx context.Context, api *httpapi.Client) (c clusterJSON, err error) {
-	ask := func(one *httpapi.Client) (c clusterJSON, err error) {
-		err = one.JSON(ctx, &httpapi.Request{Method: http.MethodGet, Target: clusterPath, Repeatable: true}, &c)
-		return c, err
+func cluster(ctx context.Context, api *httpapi.Client) (e ensemble, err error) {
+	ask := func(one *httpapi.Client) (e ensemble, err error) {
+		err = one.JSON(ctx, &httpapi.Request{Method: http.MethodGet, Target: clusterPath, Repeatable: true}, &e)
+		return e, err
 	}
-	if c, err = ask(api); err != nil || c.Incomplete == "" {
-		return c, err
+	if e, err = ask(api); err != nil || e.Incomplete == "" {
+		return e, err
 	}
 	api.Each(func(one *httpapi.Client) bool {
 		other, err := ask(one)
 		if err != nil || other.Incomplete != "" {
 			return false
 		}
-		c = other
+		e = other
 		return true
 	})
-	return c, nil
+	return e, nil
 }
 
 // parseServerID reads the id of a server. The servers know how large it may be.
@@ -169,16 +125,16 @@ code is 1 if there is no leader; with --check also if a voter is not connected.`
 // errNoLeader reports that nothing can be changed now.
 var errNoLeader = errors.New("the ensemble has no leader: is a majority of its servers up?")
 
-func printCluster(out io.Writer, now *clusterJSON) error {
+func printCluster(out io.Writer, now *ensemble) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tROLE\tSTATE\tLAG\tPEER\tCLIENT\tHTTP\tKEY\tVERSION")
 	for i := range now.Members {
 		m := &now.Members[i]
 		lag := "-"
-		if m.Lag != nil {
+		if m.Known != nil && m.Lag != nil {
 			lag = strconv.FormatUint(*m.Lag, 10)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, m.roleNow(), now.state(m), lag, orDash(m.Peer),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, roleNow(m), now.state(m), lag, orDash(m.Peer),
 			orDash(m.Client), orDash(m.HTTP), orDash(m.Key), orDash(m.Version))
 	}
 	if err := w.Flush(); err != nil {
@@ -199,16 +155,18 @@ func printCluster(out io.Writer, now *clusterJSON) error {
 			*now.FailuresToleratedNow)
 	}
 	for _, m := range now.Members {
-		text += m.Plan.text(m.ID)
+		if m.Known != nil && m.Plan != nil {
+			text += "\n" + planText(m.ID, m.Plan)
+		}
 	}
 	_, err := fmt.Fprintln(out, text)
 	return err
 }
 
 // missing are the voters that are not connected to the leader.
-func (c *clusterJSON) missing() (ids []int) {
-	for i := range c.Members {
-		if m := &c.Members[i]; m.votes() && m.Connected != nil && !*m.Connected {
+func (e *ensemble) missing() (ids []int) {
+	for i := range e.Members {
+		if m := &e.Members[i]; votes(m) && m.Known != nil && !m.Connected {
 			ids = append(ids, m.ID)
 		}
 	}
@@ -216,21 +174,21 @@ func (c *clusterJSON) missing() (ids []int) {
 }
 
 // roleNow is the role of a member; voter if it is not known whether it follows a leader.
-func (m *memberJSON) roleNow() string {
-	if m.Role == roleFollower && (m.Connected == nil || !*m.Connected) {
+func roleNow(m *body.Member) string {
+	if m.Role == roleFollower && (m.Known == nil || !m.Connected) {
 		return "voter"
 	}
 	return m.Role
 }
 
 // state is how a member is: as its leader says, or as the server itself has answered.
-func (c *clusterJSON) state(m *memberJSON) string {
+func (e *ensemble) state(m *body.Member) string {
 	switch {
-	case m.ID == c.Server.ID && c.Server.Draining:
+	case m.ID == e.Server.ID && e.Server.Draining:
 		return "draining"
-	case m.Connected == nil:
+	case m.Known == nil:
 		return "-"
-	case *m.Connected:
+	case m.Connected:
 		return "connected"
 	case m.LastContact == nil:
 		return "never seen"
@@ -262,17 +220,15 @@ func servers(ids []int) string {
 	return text
 }
 
-// text is a line of its own about server id; nil: none.
-func (p *planJSON) text(id int) string {
+// planText is what the leader will do with server id by itself.
+func planText(id int, p *body.Plan) string {
 	switch {
-	case p == nil:
-		return ""
 	case p.Action == "promote" && p.Waits == "":
-		return fmt.Sprintf("\nserver %d gets its vote in %s, if it stays connected", id, p.In)
+		return fmt.Sprintf("server %d gets its vote in %s, if it stays connected", id, p.In)
 	case p.Action == "promote":
-		return fmt.Sprintf("\nserver %d has no vote yet: %s", id, p.Waits)
+		return fmt.Sprintf("server %d has no vote yet: %s", id, p.Waits)
 	case p.Waits == "":
-		return fmt.Sprintf("\nserver %d is not connected, and is removed in %s unless it comes back", id, p.In)
+		return fmt.Sprintf("server %d is not connected, and is removed in %s unless it comes back", id, p.In)
 	}
-	return fmt.Sprintf("\nserver %d is not connected, and is not removed: %s", id, p.Waits)
+	return fmt.Sprintf("server %d is not connected, and is not removed: %s", id, p.Waits)
 }

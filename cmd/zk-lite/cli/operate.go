@@ -69,7 +69,7 @@ date. Clients keep their connections and sessions.`,
 }
 
 // led reads the state of the ensemble when the server reports a leader.
-func led(ctx context.Context, g *globals, api *httpapi.Client) (now clusterJSON, err error) {
+func led(ctx context.Context, g *globals, api *httpapi.Client) (now ensemble, err error) {
 	done, err := g.until(ctx, func(ctx context.Context) (bool, error) {
 		var err error
 		now, err = cluster(ctx, api)
@@ -82,10 +82,10 @@ func led(ctx context.Context, g *globals, api *httpapi.Client) (now clusterJSON,
 }
 
 // notVoter returns why a member cannot lead, if that is so.
-func notVoter(err error, before *clusterJSON, to int) error {
+func notVoter(err error, before *ensemble, to int) error {
 	var p *httpapi.Problem
 	m := before.member(to)
-	if !errors.As(err, &p) || p.Status != http.StatusNotFound || m == nil || m.votes() {
+	if !errors.As(err, &p) || p.Status != http.StatusNotFound || m == nil || votes(m) {
 		return err
 	}
 	return &conflictError{fmt.Sprintf("server %d does not vote (%s), and so cannot lead; "+
@@ -95,7 +95,7 @@ func notVoter(err error, before *clusterJSON, to int) error {
 // awaitLeader waits until a server leads: this one or, with noServer, another than before.
 func awaitLeader(
 	g *globals, c *cobra.Command, api *httpapi.Client, before, to int,
-) (now clusterJSON, err error) {
+) (now ensemble, err error) {
 	done, err := g.until(c.Context(), func(ctx context.Context) (bool, error) {
 		var err error
 		now, err = cluster(ctx, api)
@@ -150,7 +150,7 @@ One of the URLs of --http must be that server's. If there is only one, ID may be
 // theServer finds a server among those of the URLs.
 func theServer(ctx context.Context, api *httpapi.Client, id int) (*httpapi.Client, error) {
 	var found *httpapi.Client
-	var seen clusterJSON
+	var seen ensemble
 	var failed error
 	api.Each(func(one *httpapi.Client) bool {
 		now, err := cluster(ctx, one)
@@ -238,7 +238,7 @@ func upgradeStatusCommand(g *globals) *cobra.Command {
 	})
 }
 
-func printUpgrade(out io.Writer, now *clusterJSON) error {
+func printUpgrade(out io.Writer, now *ensemble) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tVERSION\tCOMMIT\tLEVELS")
 	for _, m := range now.Members {
@@ -256,7 +256,7 @@ func printUpgrade(out io.Writer, now *clusterJSON) error {
 }
 
 // nextStep says what an upgrade waits for.
-func nextStep(now *clusterJSON) string {
+func nextStep(now *ensemble) string {
 	highest := 0
 	for _, m := range now.Members {
 		if len(m.Levels) != 2 {
@@ -280,7 +280,7 @@ func nextStep(now *clusterJSON) string {
 }
 
 // releases are the releases that run, each with its servers.
-func releases(now *clusterJSON) (all []string) {
+func releases(now *ensemble) (all []string) {
 	servers := map[string][]string{}
 	for _, m := range now.Members {
 		release := strings.TrimSpace(m.Version + " " + m.Commit)

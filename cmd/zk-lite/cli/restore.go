@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/backupfile"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
 )
@@ -77,7 +78,7 @@ and the command asks; without one it needs --yes.`,
 		if o.dryRun {
 			verb = "nothing was done; there would be"
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s: %s %s (zxid %s)\n", file.name, verb, counts, counts.Zxid)
+		fmt.Fprintf(c.OutOrStdout(), "%s: %s %s (zxid %s)\n", file.name, verb, changes(counts), counts.Zxid)
 		return nil
 	})
 }
@@ -161,17 +162,8 @@ func (t *teller) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// restoreCounts are the server's figures.
-type restoreCounts struct {
-	Zxid    string `json:"zxid"`
-	Created int64  `json:"created"`
-	Changed int64  `json:"changed"`
-	Deleted int64  `json:"deleted"`
-	Kept    int64  `json:"kept_ephemerals"`
-	Skipped int64  `json:"skipped_ephemerals"`
-}
-
-func (n *restoreCounts) String() string {
+// changes are the figures of a restore in words.
+func changes(n *body.Restored) string {
 	text := fmt.Sprintf("%d znodes created, %d changed, %d deleted", n.Created, n.Changed, n.Deleted)
 	if n.Kept+n.Skipped > 0 {
 		text += fmt.Sprintf("; of the ephemerals %d kept, %d not brought back", n.Kept, n.Skipped)
@@ -182,7 +174,7 @@ func (n *restoreCounts) String() string {
 // restore sends a backup, and returns the answer as it is and as figures.
 func restore(
 	c *cobra.Command, api *httpapi.Client, b *wholeFile, o *restoreOptions,
-) (text string, counts *restoreCounts, err error) {
+) (text string, counts *body.Restored, err error) {
 	target := snapshotPath
 	var params []string
 	if o.replace {
@@ -212,10 +204,10 @@ func restore(
 	}
 	defer resp.Body.Close()
 	var answer bytes.Buffer
-	counts = new(restoreCounts)
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRestoreAnswer))
+	counts = new(body.Restored)
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxRestoreAnswer))
 	if err == nil {
-		err = errors.Join(json.Unmarshal(body, counts), json.Compact(&answer, body))
+		err = errors.Join(json.Unmarshal(raw, counts), json.Compact(&answer, raw))
 	}
 	if err != nil {
 		return "", nil, restoreProblem(fmt.Errorf("%w: %w", httpapi.ErrUnknown, err), o)
@@ -256,10 +248,10 @@ func askToRestore(g *globals, c *cobra.Command, api *httpapi.Client, b *wholeFil
 		return err
 	}
 	if !o.replace && counts.Changed+counts.Deleted > 0 {
-		return notEmpty(fmt.Sprintf("the tree is not empty: there would be %s; nothing was done", counts))
+		return notEmpty(fmt.Sprintf("the tree is not empty: there would be %s; nothing was done", changes(counts)))
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s: %d znodes at zxid %v, from %s\n", b.name, b.summary.Znodes,
 		hexadecimal(b.summary.Zxid), b.summary.Time.Format(time.DateTime))
-	fmt.Fprintf(c.ErrOrStderr(), "At %s there would be %s.\n", g.http, counts)
+	fmt.Fprintf(c.ErrOrStderr(), "At %s there would be %s.\n", g.http, changes(counts))
 	return askYes(c, "Restore it?")
 }

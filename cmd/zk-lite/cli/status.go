@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/fourletter"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
@@ -212,13 +213,6 @@ var topKinds = []string{"all", "session", "address", "path"}
 // topWatches is the measure that has no time.
 const topWatches = "watches"
 
-// topPage is who uses one server, as it writes that.
-type topPage struct {
-	Seconds                    float64
-	Total                      float64
-	Sessions, Addresses, Paths []topUser
-}
-
 // topUser is a session, an address or a path, as all servers together know it.
 type topUser struct {
 	Kind  string  `json:"kind"`
@@ -256,18 +250,18 @@ stands behind it. Name the URLs of all servers: each counts its own clients.`,
 
 // topUsers asks all servers, and adds up what they answer. The error is that of the last one that did not.
 func topUsers(ctx context.Context, api *httpapi.Client, by string, limit int) ([]topUser, error) {
-	pages, err := askEach[topPage](ctx, api, "/v1/top?limit=100&by="+url.QueryEscape(by))
+	pages, err := askEach[body.Top](ctx, api, "/v1/top?limit=100&by="+url.QueryEscape(by))
 	return mergeTop(pages, by, limit), err
 }
 
-func mergeTop(pages []topPage, by string, limit int) (all []topUser) {
+func mergeTop(pages []body.Top, by string, limit int) (all []topUser) {
 	merged := map[string]map[string]topUser{} // kind → name
 	for _, p := range pages {
 		seconds := p.Seconds
 		if by == topWatches {
 			seconds = 1
 		}
-		for i, users := range [][]topUser{{{Count: p.Total}}, p.Sessions, p.Addresses, p.Paths} {
+		for i, users := range [][]body.User{{{Count: p.Total}}, p.Sessions, p.Addresses, p.Paths} {
 			kind := topKinds[i]
 			if merged[kind] == nil {
 				merged[kind] = map[string]topUser{}
@@ -276,7 +270,7 @@ func mergeTop(pages []topPage, by string, limit int) (all []topUser) {
 				have := merged[kind][u.Name]
 				merged[kind][u.Name] = topUser{
 					Kind: kind, Name: u.Name, By: by,
-					Count: have.Count + u.Count/seconds, Over: have.Over + u.Over/seconds,
+					Count: have.Count + float64(u.Count)/seconds, Over: have.Over + float64(u.Over)/seconds,
 				}
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zk-lite/zk-lite/api/body"
 )
 
 // ErrUnknown reports that a request was sent and its answer lost: what it asked for may or
@@ -21,14 +23,10 @@ var ErrUnknown = errors.New("the answer was lost: it may or may not have happene
 
 // Problem is a server's reason for not doing a request (RFC 9457).
 type Problem struct {
+	body.Problem
 	URL        string        `json:"-"` // the server's
-	Status     int           `json:"status"`
-	Title      string        `json:"title"`
-	Detail     string        `json:"detail"`
-	Name       string        `json:"error"` // ZooKeeper's of the error, such as BADVERSION; may be empty
-	Hint       string        `json:"hint"`  // what to do; may be empty
-	RetryAfter time.Duration `json:"-"`     // 0: it is no use to try again
-	NoToken    error         `json:"-"`     // why a local server's token is of no use; nil: none is meant
+	RetryAfter time.Duration `json:"-"` // 0: it is no use to try again
+	NoToken    error         `json:"-"` // why a local server's token is of no use; nil: none is meant
 
 	elsewhere bool // it is no use to try again at this server
 }
