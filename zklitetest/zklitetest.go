@@ -252,7 +252,7 @@ type setting struct{ key, value string }
 func WithServers(n int) Option { return func(o *options) { o.servers = n } }
 
 // WithSetting gives every server a setting by its name in zoo.cfg, as in
-// docs/configuration.md. It replaces the default, and what this package sets: a
+// docs/reference/settings.md. It replaces the default, and what this package sets: a
 // tickTime of 200 ms, sessions of at least 500 ms, any number of connections, znodes
 // with a time to live, and all four-letter words. Ports and directories cannot be set.
 func WithSetting(key, value string) Option {

@@ -4,7 +4,7 @@
 // Every setting is one row of a table, with its name in zoo.cfg, its type,
 // default, bounds, help text, and a pointer to its field: of the Config of the
 // package that obeys it, as a rule. The reader of the file, the flags
-// (BindFlags), the environment and the table in docs/configuration.md all come
+// (BindFlags), the environment and the table in docs/reference/settings.md all come
 // from the rows. A flag wins over an environment variable, that over the file,
 // and the file over the default.
 //
@@ -205,7 +205,7 @@ func UnknownVariables(environ []string) (notices []Notice) {
 		}) {
 			continue
 		}
-		text := "no setting has this variable; docs/configuration.md lists them"
+		text := "no setting has this variable; docs/reference/settings.md lists them"
 		if n := nearest(short, names); n != "" {
 			text = fmt.Sprintf("no setting has this variable; did you mean %s?", prefix+n)
 		}

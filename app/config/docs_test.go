@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-const docsFile = "../../docs/configuration.md"
+const docsFile = "../../docs/reference/settings.md"
 
-// TestDocs_Configuration keeps the tables of docs/configuration.md equal to
+// TestDocs_Configuration keeps the tables of docs/reference/settings.md equal to
 // the tables of this package; -update rewrites them.
 func TestDocs_Configuration(t *testing.T) {
 	text, err := os.ReadFile(docsFile)

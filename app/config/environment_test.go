@@ -11,7 +11,7 @@ import (
 func TestUnknownVariables(t *testing.T) {
 	for entry, want := range map[string]string{
 		"ZK_LITE_TICKTIME=77":                          "did you mean ZK_LITE_TICK_TIME?",
-		"ZK_LITE_NOTHING_LIKE_IT=1":                    "docs/configuration.md",
+		"ZK_LITE_NOTHING_LIKE_IT=1":                    "docs/reference/settings.md",
 		"ZK_LITE_CLIENT_PORTS=1":                       "did you mean ZK_LITE_CLIENT_PORT?",
 		"ZK_LITE_TICK_TIME=77":                         "",
 		"ZK_LITE_SERVERS=1=a:1:2":                      "",

@@ -54,7 +54,7 @@ func TestLoad_Errors(t *testing.T) {
 		{"autopurge.snapRetainCont=3", "zoo.cfg:1: autopurge.snapRetainCont: unknown key; " +
 			"did you mean autopurge.snapRetainCount?", nil},
 		{"frobnicate.everything=1", "zoo.cfg:1: frobnicate.everything: unknown key; " +
-			"docs/configuration.md lists the known ones", nil},
+			"docs/reference/settings.md lists the known ones", nil},
 		{"=2181", "zoo.cfg:1: no key before the separator", nil},
 		{"dataLogDir=\\u12", `zoo.cfg:1: incomplete escape \u12; four hexadecimal digits follow \u`, nil},
 

@@ -108,7 +108,7 @@ func (l *loader) properties(path string, props []property) {
 	}
 	if len(l.tuning) > 0 {
 		l.warn(path, strings.Join(l.tuning, ", "),
-			"have no effect: zk-lite needs no such tuning (docs/configuration.md, \"Keys without effect\")")
+			"have no effect: zk-lite needs no such tuning (docs/reference/settings.md, \"Keys without effect\")")
 	}
 }
 
@@ -199,7 +199,7 @@ func (l *loader) foreign(source, key string, p property) {
 		}
 		return
 	}
-	want := "docs/configuration.md lists the known ones"
+	want := "docs/reference/settings.md lists the known ones"
 	if n := nearest(key, l.names()); n != "" {
 		want = "did you mean " + n + "?"
 	}

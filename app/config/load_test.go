@@ -19,7 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/storage"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files and docs/configuration.md")
+var update = flag.Bool("update", false, "rewrite the golden files and docs/reference/settings.md")
 
 // load runs Load on a zoo.cfg's text (none when empty), an environment and a
 // command line, in a directory of its own.
@@ -320,7 +320,7 @@ func TestLoad_AcceptedAsInZooKeeper(t *testing.T) {
 			`want *, or some of ` + strings.Join(fourLetterWords(), ", ")},
 		{"jute.maxbuffer=100", func(s *Settings) bool { return s.ZooKeeper.MaxFrame == 100 }, ""},
 		{"zookeeper.foo=1", func(*Settings) bool { return true },
-			"WARN zoo.cfg:2: zookeeper.foo: unknown key without effect; docs/configuration.md lists the known ones"},
+			"WARN zoo.cfg:2: zookeeper.foo: unknown key without effect; docs/reference/settings.md lists the known ones"},
 		{"zookeeper.snapCont=1", func(s *Settings) bool { return s.Consensus.SnapshotCommands == 100000 },
 			"WARN zoo.cfg:2: zookeeper.snapCont: unknown key without effect; did you mean snapCount?"},
 		{"snapCount=1", func(s *Settings) bool { return s.Consensus.SnapshotCommands == 2 },
@@ -360,7 +360,7 @@ func TestLoad_KeysWithoutEffect(t *testing.T) {
 	want := []string{
 		"WARN zoo.cfg:8: localSessionsEnabled: has no effect: zk-lite replicates every session",
 		"WARN zoo.cfg: preAllocSize, zookeeper.nio.numWorkerThreads: have no effect: zk-lite needs no such tuning " +
-			"(docs/configuration.md, \"Keys without effect\")",
+			"(docs/reference/settings.md, \"Keys without effect\")",
 		"WARN zoo.cfg:10: clientPortListenBacklog: has no effect but to be shown by conf: the operating system's " +
 			"limit applies",
 	}

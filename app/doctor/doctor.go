@@ -85,7 +85,7 @@ func (d *doctor) warn(check, problem, do string) { d.found(Warning, check, probl
 // Configuration returns what config.Load and config.UnknownVariables have found.
 func Configuration(err error, notices []config.Notice) (all []Finding) {
 	for _, e := range each(err) {
-		f := Finding{Error, "configuration", e.Error(), "correct it; docs/configuration.md lists the settings"}
+		f := Finding{Error, "configuration", e.Error(), "correct it; docs/reference/settings.md lists the settings"}
 		var at *config.Error
 		if errors.As(e, &at) && at.Want != "" {
 			short := *at
