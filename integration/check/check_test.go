@@ -1,6 +1,9 @@
 package check
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -295,5 +298,36 @@ func TestWatches_AllModes_OneZnode(t *testing.T) {
 	b.h.Events = b.h.Events[:4]
 	if v := Watches(&b.h); len(v) == 0 {
 		t.Error("a lost event was not noticed")
+	}
+}
+
+// Whoever reads a violation finds the promise in docs/guarantees.md.
+func TestGuarantees_AreNamedInTheDocs(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`(?:f\.add|\.violation|Guarantee:)\(?\s*"([^"]+)"`)
+	found := 0
+	for _, pattern := range []string{"*.go", "../sim/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+				found++
+				if !strings.Contains(string(docs), "| **"+m[1]) {
+					t.Errorf("%s names %q, which is no guarantee of docs/guarantees.md", file, m[1])
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d names were found: the pattern does not fit any more", found)
 	}
 }

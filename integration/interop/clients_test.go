@@ -3,12 +3,25 @@
 package interop_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 )
+
+// TestInterop_Java compiles and runs testdata/JavaChecks.java: the operations,
+// watches and recipes of ZooKeeper's own client.
+func TestInterop_Java(t *testing.T) {
+	javac := cluster.NeedTool(t, "/usr/bin/javac", "default-jdk-headless")
+	classPath, dir := cluster.ClassPath(t), t.TempDir()
+	run(t, dir, javac, "-encoding", "UTF-8", "-cp", classPath, "-d", dir, testdata(t, "JavaChecks.java"))
+	e := ensemble(t)
+	drive(t, e, dir, "java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", dir+":"+classPath, "JavaChecks", e.ConnectString())
+}
 
 // cChecks compiles testdata/c_checks.c with a library of the multi-threaded C client.
 func cChecks(t *testing.T, flags ...string) (program string) {
@@ -56,4 +69,36 @@ func TestInterop_C(t *testing.T) {
 			t.Errorf("cli_mt printed %s, want zookeeper and rc = 0", out)
 		}
 	})
+}
+
+// TestInterop_GoZookeeper builds and runs the module gozk: the operations,
+// watches and lock of github.com/go-zookeeper/zk.
+func TestInterop_GoZookeeper(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "gozk")
+	// Away from any workspace, whose modules would choose other versions.
+	t.Setenv("GOWORK", "off")
+	t.Setenv("GOFLAGS", "-mod=readonly")
+	dir, err := filepath.Abs("gozk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "go", "build", "-o", program, ".")
+	if _, err := os.Stat(program); err != nil {
+		t.Fatal(err)
+	}
+	e := ensemble(t)
+	drive(t, e, t.TempDir(), program, e.ConnectString())
+}
+
+// python is Debian's, which has Debian's kazoo; another one first in the path
+// may not.
+const python = "/usr/bin/python3"
+
+// TestInterop_Kazoo runs testdata/kazoo_checks.py: kazoo's operations, watches
+// and recipes.
+func TestInterop_Kazoo(t *testing.T) {
+	cluster.NeedTool(t, python, "python3")
+	cluster.NeedTool(t, "/usr/lib/python3/dist-packages/kazoo", "python3-kazoo")
+	e := ensemble(t)
+	drive(t, e, t.TempDir(), python, testdata(t, "kazoo_checks.py"), e.ConnectString())
 }
