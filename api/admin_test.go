@@ -34,7 +34,7 @@ func TestCommands_List(t *testing.T) {
 	}
 	u := c.get("/commands/snap").is(404).has("error", "Unknown command: snap").has("command", "snap")
 	if known := u.field("commands").([]any); !slices.Contains(known, any("mntr")) || len(known) < 20 {
-		t.Errorf("%v", known)
+		t.Errorf("known commands are %v, want mntr among at least 20", known)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestCommands_TellTheState(t *testing.T) {
 	z := c.get("/commands/zabstate").is(200).has("zabstate", "broadcast").has("voting", true)
 	z.has("myid", i+1)
 	if !strings.HasPrefix(z.text("last_zxid"), fmt.Sprintf("0x%x", int(z.field("zab_epoch").(float64)))) {
-		t.Errorf("%s", z.body)
+		t.Errorf("last_zxid does not begin with the epoch: %s", z.body)
 	}
 	p := e.settings[0].Servers[0]
 	v := c.get("/commands/voting_view").is(200).has("current_config.1.learner_type", "participant")
@@ -93,7 +93,7 @@ func TestCommands_Watches(t *testing.T) {
 	paths := c.get("/commands/wchc").is(200).
 		field(fmt.Sprintf("session_id_to_watched_paths.%d", id)).([]any)
 	if len(paths) != 2 || !slices.Contains(paths, any("/a")) || !slices.Contains(paths, any("/b")) {
-		t.Errorf("%v", paths)
+		t.Errorf("watched paths are %v, want /a and /b", paths)
 	}
 	p := c.get("/commands/wchp").is(200)
 	// JSON's numbers lose the last digits of a long; the text has them.
@@ -174,7 +174,7 @@ func TestCommands_Connections(t *testing.T) {
 	}
 	a.has("connections.0.last_operation", "GETD").says(fmt.Sprintf(`"session_id":%d,`, int64(zk.Session().ID)))
 	if len(a.field("secure_connections").([]any)) != 0 || len(a.field("connections").([]any)) != 1 {
-		t.Errorf("%s", a.body)
+		t.Errorf("want one connection, and none that is secure: %s", a.body)
 	}
 	if n := a.field("connections.0.packets_received").(float64); n < 2 {
 		t.Errorf("%v packets", n)
@@ -190,7 +190,7 @@ func TestCommands_Connections(t *testing.T) {
 		"server_stats.client_response_stats.last_buffer_size",
 		"client_response.min_buffer_size", "client_response.max_buffer_size"} {
 		if _, ok := a.field(field).(float64); !ok {
-			t.Errorf("%s: %v", field, a.field(field))
+			t.Errorf("%s is %v, want a number", field, a.field(field))
 		}
 	}
 	a.has("server_stats.num_alive_client_connections", 1)
@@ -199,7 +199,7 @@ func TestCommands_Connections(t *testing.T) {
 	}
 	m := c.get("/commands/mntr").is(200).has("num_alive_connections", 1).has("disk_fault", 0)
 	if m.field("packets_received").(float64) < 2 || m.field("open_file_descriptor_count").(float64) < 3 {
-		t.Errorf("%s", m.body)
+		t.Errorf("want at least 2 packets received and 3 open files: %s", m.body)
 	}
 	all, err := parseMetrics(c.get("/metrics").body)
 	if err != nil || all["packets_sent"].value < 2 || all["packets_sent"].kind != "counter" {
@@ -227,7 +227,7 @@ func TestCommands_Connections(t *testing.T) {
 	// The leader knows when sessions expire.
 	d := op.get("/commands/dump").is(200)
 	if len(keys(d.field("expiry_time_to_session_ids"))) != 1 {
-		t.Errorf("%s", d.body)
+		t.Errorf("want one time at which sessions expire: %s", d.body)
 	}
 	d.says(fmt.Sprintf("[%d]", int64(zk.Session().ID)))
 }

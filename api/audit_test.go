@@ -48,7 +48,7 @@ func TestRegression_Audit_WhateverNeedsAnAdministrator(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		var event struct{ User, Operation, Result string }
 		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			t.Fatal(err, line)
+			t.Fatalf("the line %q is not JSON: %v", line, err)
 		}
 		if method, path, _ := strings.Cut(event.Operation, " "); strings.Contains(event.User, "super") {
 			noted[request{method, path}]++

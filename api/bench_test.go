@@ -29,7 +29,7 @@ func benchmark(b *testing.B, clients int, send func(c *http.Client, url string, 
 			_, _ = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 			if resp.StatusCode >= 300 {
-				b.Errorf("%s", resp.Status)
+				b.Errorf("the answer is %s", resp.Status)
 				return
 			}
 		}

@@ -172,7 +172,7 @@ func TestCluster_LocalAdministrator(t *testing.T) {
 	c := serveAs(t, auth.Config{Local: local})
 	a := c.get("/v1/cluster").problem(401, "NOAUTH").says(local.Path())
 	if got := a.header.Get("Zk-Token-File"); got != local.Path() {
-		t.Errorf("%q", got)
+		t.Errorf("Zk-Token-File is %q, want %q", got, local.Path())
 	}
 	bearer := c.with("Authorization: Bearer " + token)
 	bearer.get("/v1/cluster").is(200)
@@ -339,7 +339,7 @@ func TestCluster_Drain_SendsClientsAway(t *testing.T) {
 	w := (<-queued).is(202).has("position", 1)
 	text, err := io.ReadAll(stream.Body)
 	if err != nil || !strings.Contains(string(text), "event: reconnect") {
-		t.Errorf("%v %s", err, text)
+		t.Errorf("the stream ends with %v, want an event reconnect in:\n%s", err, text)
 	}
 	refused := a.once("GET", "/v1/znodes/l").is(503).has("title", "draining").says("another server")
 	if refused.header.Get("Retry-After") == "" {

@@ -32,7 +32,7 @@ func observeElection(c *client, target string) *leaderStream {
 		c.Fatal(err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		c.Fatalf("%s: %s", target, resp.Status)
+		c.Fatalf("%s: %s, want 200", target, resp.Status)
 	}
 	if err := validate(req, resp, nil); err != nil {
 		c.Error(err)
@@ -92,7 +92,7 @@ func TestElection_LeadersFollowEachOther(t *testing.T) {
 	a.get(target).is(200).has("leader", nil).has("length", 0)
 	l := a.post(target, "a").is(200)
 	if !strings.HasSuffix(l.text("ticket"), "-latch-0000000000") {
-		t.Errorf("%s", l.body)
+		t.Errorf("the first ticket is %s, want number 0", l.body)
 	}
 	early.next("a")
 	w := b.post(target+"?wait=1ms", "b").is(202).has("position", 1)
@@ -144,12 +144,12 @@ func TestElection_StreamEndsWithItsServer(t *testing.T) {
 	other.next("")
 	operator(t, e.urls[0]).post("/v1/cluster/drain", "").is(200)
 	if got := <-s.events; got.name != "reconnect" {
-		t.Errorf("%v", got)
+		t.Errorf("the drained server's stream has the event %v, want reconnect", got)
 	}
 	if err := d.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if got := <-other.events; got.name != "reconnect" {
-		t.Errorf("%v", got)
+		t.Errorf("the stopped server's stream has the event %v, want reconnect", got)
 	}
 }

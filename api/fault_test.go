@@ -45,7 +45,7 @@ func TestServer_WithoutQuorum(t *testing.T) {
 	for _, target := range []string{"/v1/znodes/a", "/v1/znodes/a?consistency=linearizable"} {
 		a := c.once("GET", target).problem(503, "CONNECTIONLOSS").says("nothing was done")
 		if a.header.Get("Retry-After") == "" || a.header.Get("Zk-Leader") != "none" {
-			t.Errorf("%v", a.header)
+			t.Errorf("%s: headers %v, want Retry-After and no leader", target, a.header)
 		}
 	}
 	c.once("PUT", "/v1/znodes/a", "y").problem(503, "CONNECTIONLOSS")
@@ -119,7 +119,7 @@ func TestServer_UnknownOutcome(t *testing.T) {
 	keyed.post(r+"/n-?mode=persistent_sequential", "").problem(504, "OPERATIONTIMEOUT").says("same Idempotency-Key")
 	a := keyed.post(r+"/n-?mode=persistent_sequential", "").is(201)
 	if !strings.HasSuffix(a.text("path"), "/n-0000000000") || a.header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("%s %v", a.body, a.header)
+		t.Errorf("the repetition is %s with %v, want the first znode, replayed", a.body, a.header)
 	}
 	// The state came by a snapshot: with a key the HTTP server finds the result itself.
 	_, url = serveReplaced(t, shared().nodes[0], faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {
@@ -317,7 +317,7 @@ func TestServer_BodyThatStops_IsAnswered(t *testing.T) {
 			r := bufio.NewReader(conn)
 			resp, err := http.ReadResponse(r, nil)
 			if err != nil {
-				t.Errorf("%s %s: %v", method, head, err)
+				t.Errorf("%s with %s has no answer: %v", method, head, err)
 				continue
 			}
 			_, err = io.Copy(io.Discard, resp.Body)
@@ -370,7 +370,7 @@ func TestServer_Origin(t *testing.T) {
 		evil.get("/v1/znodes/").is(403).has("parameter", "Origin")
 		evil.put("/v1/znodes/", "x").is(403)
 		if a := evil.do("OPTIONS", "/v1/znodes/"); a.status != 403 || a.header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("%s: %d %v", origin, a.status, a.header)
+			t.Errorf("a preflight of %s: %d with %v, want 403 and no permission", origin, a.status, a.header)
 		}
 	}
 	for value, want := range map[string]int{"cross-site": 403, "same-site": 200, "same-origin": 200, "none": 200} {
@@ -380,14 +380,14 @@ func TestServer_Origin(t *testing.T) {
 	friend := c.with("Origin: https://ok.example")
 	if h := friend.get("/v1/znodes/").is(200).header; h.Get("Access-Control-Allow-Origin") != "https://ok.example" ||
 		h.Get("Vary") != "Origin" || !strings.Contains(h.Get("Access-Control-Expose-Headers"), "Zk-Zxid") {
-		t.Errorf("%v", h)
+		t.Errorf("an allowed origin gets %v, want its permissions", h)
 	}
 	if h := friend.do("OPTIONS", "/v1/znodes/a").is(204).header; !strings.Contains(h.Get("Access-Control-Allow-Methods"), "PUT") ||
 		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key") {
-		t.Errorf("%v", h)
+		t.Errorf("an allowed origin's preflight gets %v, want PUT and Idempotency-Key", h)
 	}
 	if h := c.do("OPTIONS", "/v1/sync").is(204).header; h.Get("Allow") != "OPTIONS, POST" {
-		t.Errorf("%v", h)
+		t.Errorf("Allow is %q, want OPTIONS, POST", h.Get("Allow"))
 	}
 }
 
@@ -457,7 +457,7 @@ func TestServer_CutBody(t *testing.T) {
 	if err == nil {
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusBadRequest {
-			t.Error(resp.Status)
+			t.Errorf("the answer is %s, want 400", resp.Status)
 		}
 	}
 	c.get(r).is(200).has("stat.version", 0)

@@ -52,7 +52,7 @@ func (z *fuzzer) send(t *testing.T, method, target, headers, body string) {
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusInternalServerError {
 		b, _ := io.ReadAll(resp.Body)
-		t.Fatalf("%q: 500 %s", text, b)
+		t.Fatalf("%q is answered with 500: %s", text, b)
 	}
 	if resp.Header.Get("Zk-Server") == "" || resp.Header.Get("Content-Type") == "text/event-stream" {
 		return // net/http's own refusal, or a stream
@@ -66,7 +66,7 @@ func (z *fuzzer) send(t *testing.T, method, target, headers, body string) {
 		return // only the server could make sense of it
 	}
 	if err := validate(req, resp, b); err != nil {
-		t.Errorf("%q: %s %s: %v", text, resp.Status, b, err)
+		t.Errorf("the answer to %q, %s %s, differs from the document: %v", text, resp.Status, b, err)
 	}
 }
 

@@ -10,7 +10,7 @@ func TestGroup_MembersComeAndGo(t *testing.T) {
 	target, path := queueURL(t, "groups")
 	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
 	if m := a.get(target).is(200).has("path", path).field("members").([]any); len(m) != 0 {
-		t.Errorf("%v", m)
+		t.Errorf("a group that does not exist has the members %v", m)
 	}
 	one := a.put(target+"/members/one", "10.0.0.1:80").is(201)
 	one.has("name", "one").has("path", path+"/one").has("session", a.id).has("data", "10.0.0.1:80")
@@ -29,7 +29,7 @@ func TestGroup_MembersComeAndGo(t *testing.T) {
 	a.delete(target+"/members/one").problem(404, "NONODE")
 	b.delete("/v1/sessions/" + b.id).is(204)
 	if m := a.get(target + "?consistency=linearizable").is(200).field("members").([]any); len(m) != 0 {
-		t.Errorf("%v", m)
+		t.Errorf("after its session ended the group has the members %v", m)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestRegression_Strangers_AreNotToldWhatACLsHide(t *testing.T) {
 				}
 			}
 			if n++; a.status == 404 {
-				t.Errorf("%s: %s: %s", name, a.what, a.body)
+				t.Errorf("%s: %s is 404, want any other answer: %s", name, a.what, a.body)
 			}
 		}
 		if n < 50 {
@@ -115,7 +115,7 @@ func TestRegression_Commands_AskForAnIdentity(t *testing.T) {
 	c := newClient(t, e.urls[0])
 	for _, command := range []string{"dump", "watches", "watches_by_path", "connections", "stats"} {
 		if a := c.get("/commands/" + command).is(401); a.json["title"] != "an identity is needed" {
-			t.Errorf("%s: %s", a.what, a.body)
+			t.Errorf("%s is answered with %s, want: an identity is needed", a.what, a.body)
 		}
 		c.with(basic("ann:x")).get("/commands/"+command).is(200).has("error", nil)
 	}
@@ -178,7 +178,7 @@ func TestRegression_Owners_OfWhatIsHidden(t *testing.T) {
 		stranger.delete("/v1/locks" + dir + "/g/" + ticket), stranger.delete("/v1/elections" + dir + "/g/" + ticket),
 	} {
 		if a.status < 400 || strings.Contains(string(a.body), owner) {
-			t.Errorf("%s: %d %s", a.what, a.status, a.body)
+			t.Errorf("%s: %d %s, want a problem that does not name the owner", a.what, a.status, a.body)
 		}
 	}
 	other := newCoordinator(t, shared().urls[0]).with(basic("ann:secret"))

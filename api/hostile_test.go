@@ -50,7 +50,7 @@ func TestHostile_SmuggledProxyHeaders(t *testing.T) {
 		return "GET /v1/cluster HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\n" + more
 	}
 	if code, body := says(t, url, ask("\r\n")); code != http.StatusOK {
-		t.Fatal(code, body)
+		t.Fatalf("the request without tricks: %d %s, want 200", code, body)
 	}
 	for _, h := range []string{
 		"forwarded: for=192.0.2.1", "FORWARDED: for=192.0.2.1", "Forwarded:", "Forwarded: for=_hidden",
@@ -62,7 +62,7 @@ func TestHostile_SmuggledProxyHeaders(t *testing.T) {
 	} {
 		// A line that begins with a blank continues the one before, which is the token.
 		if code, body := says(t, url, ask(h+"\r\n\r\n")); !slices.Contains([]int{400, 401, 403}, code) {
-			t.Errorf("%q: %d %s", h, code, body)
+			t.Errorf("with %q: %d %s, want 400, 401 or 403", h, code, body)
 		}
 	}
 	// Requests of which a proxy and a server could disagree where they end.
@@ -72,7 +72,7 @@ func TestHostile_SmuggledProxyHeaders(t *testing.T) {
 		"Transfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n", "Host: evil.example\r\n\r\n",
 	} {
 		if code, body := says(t, url, ask(h)); code != http.StatusBadRequest && code != http.StatusNotImplemented {
-			t.Errorf("%q: %d %s", h, code, body)
+			t.Errorf("with %q: %d %s, want 400 or 501", h, code, body)
 		}
 	}
 }

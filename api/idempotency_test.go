@@ -118,7 +118,7 @@ func TestServer_Idempotency_LostAnswers(t *testing.T) {
 				for _, x := range list {
 					method, target, _ := strings.Cut(in(x[0]), " ")
 					if got := a.do(method, target, in(x[1])); got.status >= 400 {
-						t.Fatalf("%s: %d %s", x[0], got.status, got.body)
+						t.Fatalf("%s: %d %s, want success", x[0], got.status, got.body)
 					}
 				}
 			}
@@ -177,7 +177,7 @@ func TestServer_Idempotency_SessionsLostAnswers(t *testing.T) {
 	for i := range 3 {
 		again := closing.at(e.urls[i]).delete(url).is(204)
 		if again.header.Get("Idempotency-Replayed") != "true" {
-			t.Errorf("%v", again.header)
+			t.Errorf("server %d: headers %v, want a replayed answer", i+1, again.header)
 		}
 	}
 	// With another key, or for something else, it is a session that has ended.
@@ -216,7 +216,7 @@ func TestRegression_Idempotency_OthersDoNotHaveKeysForgotten(t *testing.T) {
 				return taken
 			}
 			if status != 200 {
-				t.Fatal(status)
+				t.Fatalf("the status is %d, want 200", status)
 			}
 		}
 		return taken
@@ -293,7 +293,7 @@ func TestRegression_Idempotency_SessionsAreNotGivenAway(t *testing.T) {
 	// Nor can the address be made a part of the key.
 	for _, forged := range []string{"127.0.0.1" + key, "127.0.0.1 " + key} {
 		if _, b := postFrom(t, "127.0.0.2", url+"/v1/sessions", forged, ""); bytes.Contains(b, []byte(a.text("secret"))) {
-			t.Errorf("%q: %s", forged, b)
+			t.Errorf("with the key %q another address gets the session: %s", forged, b)
 		}
 	}
 }

@@ -249,7 +249,7 @@ func (c *client) once(method, target string, body ...string) *answer {
 	req := c.request(method, target, strings.Join(body, ""))
 	resp, err := direct.Do(req)
 	if err != nil {
-		c.Fatalf("%s %s: %v", method, target, err)
+		c.Fatalf("%s %s has no answer: %v", method, target, err)
 	}
 	defer resp.Body.Close()
 	a := &answer{TB: c.TB, what: method + " " + target, status: resp.StatusCode, header: resp.Header}

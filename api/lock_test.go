@@ -69,7 +69,7 @@ func TestLock_QueuesInOrder(t *testing.T) {
 	g := a.post(target, "first").is(200)
 	if !strings.HasPrefix(g.text("ticket"), "_c_") || g.text("path") != path+"/"+g.text("ticket") ||
 		!strings.HasSuffix(g.text("ticket"), "-lock-0000000000") {
-		t.Errorf("%s", g.body)
+		t.Errorf("the grant is %s, want a protected ticket of number 0 and its path", g.body)
 	}
 	w := b.post(target+"?wait=10ms", "\xff").is(202).has("position", 1).has("ahead.0", g.text("ticket"))
 	y := x.post(target+"?wait=1ms", "").is(202).has("position", 2).has("ahead.1", w.text("ticket"))
@@ -242,7 +242,7 @@ func TestLock_PlaceLost(t *testing.T) {
 	a.at(shared().urls[1]).delete("/v1/znodes" + w.text("path")).is(204)
 	// Before it waits, it is not there; while it waits, it is lost.
 	if got := <-waiting; got.status != 410 && got.status != 404 {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("the wait for a deleted ticket ends with %d %s, want 410 or 404", got.status, got.body)
 	}
 }
 
@@ -310,10 +310,10 @@ func TestLock_Excludes(t *testing.T) {
 				}
 				text, _ := json.Marshal(n + 1)
 				if a := c.put("/v1/znodes"+path+".sum", string(text)); a.status != 200 {
-					t.Errorf("%d %s", a.status, a.body)
+					t.Errorf("the holder's write: %d %s, want 200", a.status, a.body)
 				}
 				if a := c.delete(target + "/" + g.json["ticket"].(string)); a.status != 204 {
-					t.Errorf("%d %s", a.status, a.body)
+					t.Errorf("the release: %d %s, want 204", a.status, a.body)
 				}
 			}
 		})
@@ -369,7 +369,7 @@ func TestRegression_AnothersTicket_NoWordOfACL(t *testing.T) {
 	g := a.post(target, "").is(200)
 	got := b.delete(target+"/"+g.text("ticket")).problem(403, "NOAUTH")
 	if strings.Contains(string(got.body), "the ACL") {
-		t.Errorf("%s", got.body)
+		t.Errorf("the problem speaks of an ACL: %s", got.body)
 	}
 	a.delete(target + "/" + g.text("ticket")).is(204)
 }
@@ -385,7 +385,7 @@ func TestLock_BodyTooLarge(t *testing.T) {
 	body, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("%s %s", resp.Status, body)
+		t.Errorf("the answer is %s %s, want 413", resp.Status, body)
 	}
 	if err := validate(req, resp, body); err != nil {
 		t.Error(err)

@@ -98,7 +98,7 @@ func TestMetrics_AreInTheTextFormat(t *testing.T) {
 	root(t, c)
 	a := c.get("/metrics").is(200)
 	if got := a.header.Get("Content-Type"); got != "text/plain; version=0.0.4; charset=utf-8" {
-		t.Error(got)
+		t.Errorf("the content type is %q", got)
 	}
 	all, err := parseMetrics(a.body)
 	if err != nil {
@@ -116,7 +116,8 @@ func TestMetrics_AreInTheTextFormat(t *testing.T) {
 		}
 	}
 	if all["raft_role"].labels != `role="leader"` || all["zk_lite_info"].labels != `version="test"` {
-		t.Errorf("%v %v", all["raft_role"], all["zk_lite_info"])
+		t.Errorf("the labels are %v and %v, want the role leader and the version test",
+			all["raft_role"], all["zk_lite_info"])
 	}
 	for _, m := range metrics.Table() {
 		if _, there := all[m.Name]; !there && !strings.HasPrefix(m.Name, "http_request") && m.Source != "TLS" && m.Source != "scheduled backups" && m.Type != metrics.Histogram {

@@ -112,7 +112,7 @@ func TestSync(t *testing.T) {
 		case 1:
 			a := other.get(r+"?consistency=linearizable").is(200).has("data", text)
 			if a.header.Get("Zk-Consistency") != "linearizable" {
-				t.Error(a.header)
+				t.Errorf("Zk-Consistency is %q, want linearizable", a.header.Get("Zk-Consistency"))
 			}
 		case 2:
 			other.get(r+"?min_zxid="+zxid).is(200).has("data", text)

@@ -49,7 +49,7 @@ func TestPeers_OfWhatIsPassedOn(t *testing.T) {
 		"detail": "^server: server 2 does not answer: " + short, "reason": "^down: " + short, "cause": `dial tcp .*` + "connection refused$",
 	} {
 		if got := super.get("/metrics?server=2").is(502).text(member); !regexp.MustCompile(text).MatchString(got) {
-			t.Errorf("%s: %q", member, got)
+			t.Errorf("%s is %q, want a match of %s", member, got, text)
 		}
 	}
 	for server, status := range map[string]int{"2": 502, "9": 404} {

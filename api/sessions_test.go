@@ -50,7 +50,7 @@ func TestSessions_ShownThroughAnyServer(t *testing.T) {
 		a := super.at(asked).get("/v1/sessions/"+id+"?server=3").is(200).has("paths.0", dir+"/me").has("connection.watches.0.path", dir)
 		a.has("connection.identities.1.id", "alice:x").has("connection.watches.0.kinds.0", "data").has("server", 3)
 		if !strings.HasPrefix(a.text("connection.address"), "127.0.0.1:") || a.header.Get("Zk-Server") != "3" {
-			t.Errorf("%s", a.body)
+			t.Errorf("want an address on this machine, and the answer of server 3: %s", a.body)
 		}
 		c.at(asked).get("/v1/watchers"+dir+"?server=3").is(200).has("watchers.0.session", id)
 	}

@@ -160,6 +160,6 @@ func TestRegression_Shutdown_HalfSentBodiesDoNotMatter(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusServiceUnavailable {
-		t.Error(resp.Status)
+		t.Errorf("the answer is %s, want 503", resp.Status)
 	}
 }

@@ -48,11 +48,11 @@ func TestSlow_Requests(t *testing.T) {
 		page = admin.get("/v1/slow/requests?limit=1&before=" + strconv.Itoa(int(next)))
 	}
 	if len(seen) != 3 || seen[0]["traceparent"] != nil || seen[1]["traceparent"] != trace {
-		t.Fatalf("%v", seen)
+		t.Fatalf("the slow requests are %v, want 3, the second with the trace", seen)
 	}
 	stages := seen[1]["stages_ms"].(map[string]any)
 	if stages["disk"].(float64) <= 0 || stages["apply"].(float64) <= 0 || stages["leader"] != 0.0 || seen[1]["index"] == nil {
-		t.Errorf("%v", seen[1])
+		t.Errorf("the write is %v, want an index and times of disk and apply", seen[1])
 	}
 	if term := admin.get("/v1/slow/entries?limit=1").is(200).field("leads_term").(float64); term != seen[1]["term"] {
 		t.Errorf("leads term %v, and the request was of %v", term, seen[1]["term"])
@@ -78,7 +78,7 @@ func TestExpiredSessions(t *testing.T) {
 	})
 	if found["cause"] != "silent" || found["heard"] == nil || found["ephemerals"] != 1.0 ||
 		!reflect.DeepEqual(found["paths"], []any{strings.TrimPrefix(path, "/v1/znodes")}) {
-		t.Errorf("%v", found)
+		t.Errorf("the session is %v, want one that was silent, with the path of its ephemeral", found)
 	}
 }
 

@@ -47,7 +47,7 @@ func (p *poller) run(t *testing.T, c *client, path, since string, done *atomic.B
 	for !done.Load() && !t.Failed() {
 		a := c.get("/v1/watches" + path + "?kind=recursive&wait=50ms&since=" + since)
 		if a.status != 200 {
-			t.Errorf("%d %s", a.status, a.body)
+			t.Errorf("the long poll: %d %s, want 200", a.status, a.body)
 			return
 		}
 		p.mu.Lock()
@@ -124,7 +124,7 @@ func TestRestore_UnderLoad(t *testing.T) {
 	}
 	zxid := a.text("zxid")
 	if n := a.field("changed").(float64); n != 10 && n != 11 { // with /busy/same
-		t.Errorf("%s", a.body)
+		t.Errorf("want 10 or 11 znodes changed: %s", a.body)
 	}
 	<-written
 	eventually(t, "the watcher has seen it", func() bool {
@@ -195,7 +195,7 @@ func TestRestore_LeaderStops(t *testing.T) {
 	case 503, 429:
 		first.says("nothing was changed")
 	default:
-		t.Errorf("%d %s", first.status, first.body)
+		t.Errorf("the restore that was cut off: %d %s, want 200, 504, 503 or 429", first.status, first.body)
 	}
 	var again *answer
 	eventually(t, "it can be repeated", func() bool {
@@ -263,7 +263,7 @@ func TestRestore_Refusals(t *testing.T) {
 	body, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if err := validate(req, resp, body); err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("%d %s %v", resp.StatusCode, body, err)
+		t.Errorf("%d %s (%v), want 413 as documented", resp.StatusCode, body, err)
 	}
 	if now := c.post("/v1/sync", "").is(200).text("zxid"); now != zxid {
 		t.Errorf("zxid %s, was %s", now, zxid)
@@ -314,7 +314,7 @@ func TestRestore_OneAtATime(t *testing.T) {
 	}
 	a := c.post("/v1/snapshot", file).problem(429, "THROTTLEDOP").says("has changed nothing")
 	if a.header.Get("Retry-After") == "" {
-		t.Errorf("%v", a.header)
+		t.Errorf("headers %v, want Retry-After", a.header)
 	}
 	if _, err := io.WriteString(w, file[1:]); err != nil {
 		t.Fatal(err)

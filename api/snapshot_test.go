@@ -36,7 +36,7 @@ func TestSnapshot_IsConsistent(t *testing.T) {
 			default:
 			}
 			if a := c.post("/v1/multi", ops("set", n)); a.status != 200 {
-				t.Errorf("%d %s", a.status, a.body)
+				t.Errorf("a write during a backup: %d %s, want 200", a.status, a.body)
 				return
 			}
 			select {
@@ -59,7 +59,7 @@ func TestSnapshot_IsConsistent(t *testing.T) {
 		x, _, code := m.Tree().Get(path+"/a", nil)
 		y, _, _ := m.Tree().Get(path+"/b", nil)
 		if code != znode.OK || !bytes.Equal(x, y) {
-			t.Errorf("%q %q %v", x, y, code)
+			t.Errorf("the backup has %q and %q (%v), want the same of one transaction", x, y, code)
 		}
 	}
 	close(stop)
@@ -82,7 +82,7 @@ func TestSnapshot_OneAtATime(t *testing.T) {
 	defer resp.Body.Close()
 	a := c.get("/v1/snapshot").problem(429, "THROTTLEDOP")
 	if a.header.Get("Retry-After") == "" {
-		t.Errorf("%v", a.header)
+		t.Errorf("headers %v, want Retry-After", a.header)
 	}
 	if n, err := io.Copy(io.Discard, resp.Body); err != nil || n < 12<<20 {
 		t.Errorf("%d bytes, %v", n, err)

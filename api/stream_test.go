@@ -187,7 +187,7 @@ func TestWatch_Poll(t *testing.T) {
 	at := c.get(r).is(200).header.Get("Zk-Zxid")
 	a := c.get(w + "?wait=0s&since=" + at).is(200)
 	if len(a.field("events").([]any)) != 0 {
-		t.Errorf("%s", a.body)
+		t.Errorf("want no events: %s", a.body)
 	}
 	polled := make(chan *answer)
 	go func() { polled <- c.get(w + "?wait=10s&since=" + a.text("zxid")) }()
@@ -253,7 +253,7 @@ func TestWatch_Stream_ResumesAnywhere(t *testing.T) {
 					ops = append(ops, fmt.Sprintf(`{"op":"create","path":"%s/%d-%06d"}`, p, lane, i*perMulti+j))
 				}
 				if a := w.post("/v1/multi", `{"ops":[`+strings.Join(ops, ",")+`]}`); a.status != 200 {
-					t.Errorf("%s", a.body)
+					t.Errorf("a transaction: %d %s, want 200", a.status, a.body)
 				}
 			}
 		})
@@ -328,7 +328,7 @@ func TestServer_Shutdown_EndsStreams(t *testing.T) {
 	}
 	c.put(r, "2").is(200)
 	if got := c.with("Last-Event-ID: " + s.id).stream(w).changes(1); got[0] != "changed "+w[len("/v1/watches"):] {
-		t.Error(got)
+		t.Errorf("the resumed stream begins with %v", got)
 	}
 	c.get(w+"?since="+a.text("zxid")).is(200).has("events.0.type", "changed")
 }
@@ -416,7 +416,7 @@ func TestWatch_TooOld(t *testing.T) {
 	h.StateReplaced(m)
 	h.EndApply()
 	if got := running.changes(1); got[0] != "gone <nil>" {
-		t.Errorf("%q", got)
+		t.Errorf("a stream over a replaced state has %q, want gone", got)
 	}
 	if _, err := running.next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v", err)
@@ -430,7 +430,7 @@ func TestSession_Life(t *testing.T) {
 	a := c.post("/v1/sessions", `{"timeout": "10s"}`).is(201).has("timeout", "10s")
 	id, header := a.text("id"), "Zk-Session: "+a.text("id")+"."+a.text("secret")
 	if a.header.Get("Location") != "/v1/sessions/"+id {
-		t.Error(a.header)
+		t.Errorf("Location is %q, want that of session %s", a.header.Get("Location"), id)
 	}
 	// At another server at once: there it may not have been applied yet.
 	s := c.at(e.urls[1]).with(header)
@@ -486,11 +486,11 @@ func TestSession_Events(t *testing.T) {
 	c.get(r + "/e").is(200)
 	c.post(r+"/x", "").is(201)
 	if got := events.changes(2); got[0] != "created "+p+"/x" || got[1] != "children "+p {
-		t.Errorf("%q", got)
+		t.Errorf("the stream has %q, want created %s/x and children %s", got, p, p)
 	}
 	s.delete("/v1/sessions/" + id).is(204)
 	if got := events.changes(2); got[0] != "children "+p || got[1] != "ended <nil>" {
-		t.Errorf("%q", got)
+		t.Errorf("the stream ends with %q, want children %s and ended", got, p)
 	}
 	if _, err := events.next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v", err)

@@ -23,7 +23,7 @@ func TestUI_Files(t *testing.T) {
 		a := c.get("/ui/" + name).is(200)
 		size += len(a.body)
 		if a.header.Get("Content-Type") == "" || !strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'") {
-			t.Errorf("%s: %v", name, a.header)
+			t.Errorf("%s: headers %v, want a content type and the policy", name, a.header)
 		}
 		if other := regexp.MustCompile(`(?i)(src|href|from|import)\s*[=(]?\s*["'](https?:)?//`).Find(a.body); other != nil {
 			t.Errorf("%s asks elsewhere: %s", name, other)

@@ -68,10 +68,10 @@ func TestZnode_Headers(t *testing.T) {
 	if a.header.Get("Zk-Server") != "2" || a.header.Get("Zk-Leader") == "none" ||
 		a.header.Get("Zk-Zxid") != a.text("stat.mzxid") ||
 		a.header.Get("Zk-Consistency") != "linearizable" {
-		t.Errorf("%v", a.header)
+		t.Errorf("headers %v, want server 2, a leader, and the zxid of the write", a.header)
 	}
 	if h := c.get("/v1/znodes/").is(200).header; h.Get("Zk-Consistency") != "local" {
-		t.Errorf("%v", h)
+		t.Errorf("Zk-Consistency is %q, want local", h.Get("Zk-Consistency"))
 	}
 }
 

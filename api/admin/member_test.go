@@ -17,7 +17,7 @@ func TestParseMember_ReadsWhatConfigurationsHave(t *testing.T) {
 		"zk4.example.com:1;client.x:218": {Addr: "zk4.example.com:1", Peer: "zk4.example.com:1:1", Client: "client.x:218"},
 	} {
 		if m, err := parseMember(text); err != nil || m != want {
-			t.Errorf("%q: %+v %v", text, m, err)
+			t.Errorf("%q is parsed as %+v, %v; want %+v", text, m, err, want)
 		}
 	}
 }
@@ -37,7 +37,7 @@ func FuzzParseMember(f *testing.F) {
 			t.Errorf("%q: address %q: %v", text, m.Addr, err)
 		}
 		if strings.ContainsAny(m.Peer+m.Client, "\r\n;= ") {
-			t.Errorf("%q: %+v", text, m)
+			t.Errorf("%q is accepted, and would be two lines of /zookeeper/config: %+v", text, m)
 		}
 	})
 }

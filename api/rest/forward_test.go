@@ -65,7 +65,8 @@ func TestRegression_NoAnswer_NamesTheRoot(t *testing.T) {
 	} {
 		p := ProblemOf(noAnswer(&state.Member{ID: 3, Peer: "zk3:2888:3888"}, c.err), false)
 		if p.Status != 502 || p.Detail != "server: server 3 does not answer: "+c.text || p.Reason != c.reason || p.Cause != c.err.Error() {
-			t.Errorf("%v: %d %q, %q, %q", c.err, p.Status, p.Detail, p.Reason, p.Cause)
+			t.Errorf("%v: %d %q, reason %q, cause %q; want the text %q and the reason %q",
+				c.err, p.Status, p.Detail, p.Reason, p.Cause, c.text, c.reason)
 		}
 	}
 }
