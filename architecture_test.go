@@ -12,7 +12,11 @@ import (
 	"testing"
 )
 
-const architecture = "docs/ARCHITECTURE.md"
+// The pages whose lists and tables tests compare with the code.
+const (
+	architecture = "docs/ARCHITECTURE.md"
+	packages     = "docs/reference/packages.md"
+)
 
 // unlisted packages are not in the table of packages: they are no part of a running server, and no library.
 var unlisted = []string{"bench/", "cmd/zk-lite/", "examples/", "integration/", "internal/structure", "internal/testkit/", "lab/"}
@@ -23,7 +27,7 @@ func TestArchitecture_Packages(t *testing.T) {
 	shown := map[string]int{}
 	row := regexp.MustCompile(`(?m)^\| ([0-9]+) \| (.*?) \|`)
 	name := regexp.MustCompile("`([^`]+)`")
-	for _, m := range row.FindAllStringSubmatch(section(t, "## Packages"), -1) {
+	for _, m := range row.FindAllStringSubmatch(section(t, packages, "## Packages"), -1) {
 		for _, n := range name.FindAllStringSubmatch(m[2], -1) {
 			shown[n[1]], _ = strconv.Atoi(m[1])
 		}
@@ -37,14 +41,14 @@ func TestArchitecture_Packages(t *testing.T) {
 		layer, ok := shown[pkg]
 		switch {
 		case !ok:
-			t.Errorf("%s: the table of packages has no row for %s", architecture, pkg)
+			t.Errorf("%s: the table of packages has no row for %s", packages, pkg)
 		case layer != l.layer:
-			t.Errorf("%s: %s has layer %d; layers_test.go has %d", architecture, pkg, layer, l.layer)
+			t.Errorf("%s: %s has layer %d; layers_test.go has %d", packages, pkg, layer, l.layer)
 		}
 		delete(shown, pkg)
 	}
 	for pkg := range shown {
-		t.Errorf("%s: the table of packages has %s, which layers_test.go does not", architecture, pkg)
+		t.Errorf("%s: the table of packages has %s, which layers_test.go does not", packages, pkg)
 	}
 }
 
@@ -54,7 +58,7 @@ func TestArchitecture_Goroutines(t *testing.T) {
 	found := map[string]bool{} // package and function: whether it exists
 	names := map[string]bool{}
 	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| `([a-z/0-9]+)` `([A-Za-z]+)` \\|")
-	for _, m := range row.FindAllStringSubmatch(section(t, "## Goroutines"), -1) {
+	for _, m := range row.FindAllStringSubmatch(section(t, packages, "## Goroutines"), -1) {
 		found[m[1]+"."+m[2]], names[m[2]] = false, true
 	}
 	if len(found) < 10 {
@@ -85,7 +89,7 @@ func TestArchitecture_Goroutines(t *testing.T) {
 				}
 				of, ok := started(n, f.Name.Name)
 				if ok && !slices.ContainsFunc(of, func(name string) bool { return names[name] }) {
-					t.Errorf("%v starts a goroutine, %v, that the table in %s does not have", set.Position(n.Pos()), of, architecture)
+					t.Errorf("%v starts a goroutine, %v, that the table in %s does not have", set.Position(n.Pos()), of, packages)
 				}
 				return true
 			})
@@ -93,7 +97,7 @@ func TestArchitecture_Goroutines(t *testing.T) {
 	}
 	for key, exists := range found {
 		if !exists {
-			t.Errorf("%s: the table of goroutines has %s, which does not exist", architecture, key)
+			t.Errorf("%s: the table of goroutines has %s, which does not exist", packages, key)
 		}
 	}
 }
@@ -146,11 +150,11 @@ func nameOf(f ast.Expr) string {
 }
 
 // section is the text of ARCHITECTURE.md from a heading to the next one.
-func section(t *testing.T, heading string) string {
+func section(t *testing.T, page, heading string) string {
 	t.Helper()
-	_, rest, ok := strings.Cut(read(t, architecture), "\n"+heading+"\n")
+	_, rest, ok := strings.Cut(read(t, page), "\n"+heading+"\n")
 	if !ok {
-		t.Fatalf("%s has no heading %q", architecture, heading)
+		t.Fatalf("%s has no heading %q", page, heading)
 	}
 	text, _, _ := strings.Cut(rest, "\n## ")
 	return text

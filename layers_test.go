@@ -10,7 +10,7 @@ import (
 
 const module = "github.com/zk-lite/zk-lite"
 
-// layers is the table of docs/ARCHITECTURE.md, "Layout": what each package may
+// layers is the table of docs/reference/packages.md: what each package may
 // import of ours, and why not more. A package ending in /... stands for itself
 // and everything below it that has no row of its own.
 //

@@ -61,8 +61,8 @@ var ceilings = map[string]int{
 	"tests' kits: files":                                     18,
 	"tests' kits: lines":                                     2250,
 	"tests' kits: packages":                                  13,
-	"docs: words":                                            35700,
-	"docs: words of reference":                               6500,
+	"docs: words":                                            34300,
+	"docs: words of reference":                               8400,
 	"settings":                                               174,
 }
 
@@ -150,7 +150,7 @@ func countWalks(t *testing.T, n map[string]int) {
 	t.Helper()
 	item := regexp.MustCompile(`(?ms)^- \*\*(.*?)\*\*:(.*?)(?:^- |\z)`)
 	files := regexp.MustCompile("`([^`{]*)(?:\\{([^}]*)\\})?([^`]*)`")
-	text := section(t, "## Walks, file by file")
+	text := section(t, architecture, "## Walks, file by file")
 	for at := item.FindStringSubmatchIndex(text); at != nil; at = item.FindStringSubmatchIndex(text) {
 		name, list := text[at[2]:at[3]], text[at[4]:at[5]]
 		text = text[at[5]:]
