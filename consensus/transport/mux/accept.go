@@ -1,9 +1,11 @@
 package mux
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -204,3 +206,56 @@ func (m *Mux) warn(msg string, args ...any) {
 	}
 	m.logger.Log(m.ctx, level, msg, args...)
 }
+
+// noListener stands in for a peer port where there is none.
+type noListener struct {
+	closed chan struct{}
+	once   sync.Once
+}
+
+// NoListener returns a listener on which nobody comes: for a lone server, and for a program that only asks.
+func NoListener() net.Listener { return &noListener{closed: make(chan struct{})} }
+
+func (l *noListener) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *noListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *noListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// httpListener gives a server of HTTP the connections of KindHTTP.
+type httpListener struct {
+	m   *Mux
+	ctx context.Context // ends with Close, and with the mux
+	end context.CancelFunc
+}
+
+// ListenHTTP returns the listener of KindHTTP, whose connections are refused before and when it is closed. It is
+// called once.
+func (m *Mux) ListenHTTP() net.Listener {
+	l := &httpListener{m: m}
+	l.ctx, l.end = context.WithCancel(m.ctx)
+	m.setHTTP(true)
+	return l
+}
+
+func (m *Mux) setHTTP(served bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.http = served
+}
+
+func (l *httpListener) Accept() (net.Conn, error) { return l.m.accept(l.ctx, KindHTTP) }
+
+func (l *httpListener) Close() error {
+	l.m.setHTTP(false)
+	l.end()
+	return nil
+}
+
+func (l *httpListener) Addr() net.Addr { return l.m.Addr() }
