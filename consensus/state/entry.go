@@ -1,7 +1,10 @@
 package state
 
 import (
+	"bytes"
 	"fmt"
+
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // entryVersion is the first byte of every entry. A server that reads another one is too old or
@@ -63,6 +66,15 @@ func AppendEntry(b []byte, timeMillis int64, batches []Batch) []byte {
 	return b
 }
 
+// CheckBatch returns an error if a batch could not be applied, so that a leader can refuse it before it is in every
+// server's log. Because commands are numbered, it cannot drop a harmful one, and replaces it by one that fails.
+func CheckBatch(g *Batch) error {
+	if g.Count < 0 || g.Count > len(g.Commands) {
+		return fmt.Errorf("%d commands in %d bytes of server %d", g.Count, len(g.Commands), g.Server)
+	}
+	return g.replace((*Command).harms)
+}
+
 // entryReader walks through an entry.
 type entryReader struct {
 	reader
@@ -89,13 +101,63 @@ func (e *entryReader) batch() Batch {
 	return g
 }
 
-// CheckBatch returns an error if a batch could not be applied, so that a leader can refuse it before it is in every
-// server's log. Because commands are numbered, it cannot drop a harmful one, and replaces it by one that fails.
-func CheckBatch(g *Batch) error {
-	if g.Count < 0 || g.Count > len(g.Commands) {
-		return fmt.Errorf("%d commands in %d bytes of server %d", g.Count, len(g.Commands), g.Server)
+// rewrite returns an entry in which the commands that drop selects are replaced by others that
+// fail.
+func rewrite(entry []byte, drop func(*Command) bool) ([]byte, error) {
+	e, err := readEntry(entry)
+	if err != nil {
+		return nil, err
 	}
-	return g.replace((*Command).harms)
+	batches := make([]Batch, e.batches)
+	for i := range batches {
+		batches[i] = e.batch()
+		if e.err == nil {
+			e.err = batches[i].replace(drop)
+		}
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	return AppendEntry(nil, e.timeMillis, batches), nil
+}
+
+// replace replaces the commands of g that drop selects by others that fail; it cannot leave them out, because
+// commands are numbered. If a command cannot be decoded, it returns an error and does not change g.
+func (g *Batch) replace(drop func(*Command) bool) error {
+	r := reader{b: g.Commands}
+	var c Command
+	var commands []byte // with the replacements; nil before the first one
+	for i := range g.Count {
+		start := r.off
+		body := reader{b: r.take(r.count(1))}
+		if r.err == nil {
+			c.decode(&body)
+		}
+		if err := firstError(r.err, body.err); err != nil {
+			return fmt.Errorf("command %d of server %d: %w", g.First+uint64(i), g.Server, err)
+		}
+		switch {
+		case drop(&c):
+			if commands == nil {
+				commands = bytes.Clone(g.Commands[:start])
+			}
+			commands = AppendCommand(commands, c.failing())
+		case commands != nil:
+			commands = append(commands, g.Commands[start:r.off]...)
+		}
+	}
+	if err := r.end(g.Server); err != nil {
+		return err
+	}
+	if commands != nil {
+		g.Commands = commands
+	}
+	return nil
+}
+
+// failing is a command of the same client that changes nothing, and fails in every release with ErrInvalidACL.
+func (c *Command) failing() *Command {
+	return &Command{Op: OpSetACL, Flags: c.Flags &^ FlagKeyed, Session: c.Session, Path: znode.RootPath}
 }
 
 // end reports bytes after a batch's last command.

@@ -43,22 +43,14 @@ func newKeyTable() keyTable { return keyTable{byKey: map[string]*answer{}} }
 
 func (t *keyTable) clone() []*answer { return slices.Clone(t.queue) }
 
-// fingerprint is the same for the same request. It leaves out the id and password
-// of a new session, which the server chooses, and the client's address, which may
-// differ when it tries again.
-func fingerprint(c *Command) uint64 {
-	plain := *c
-	plain.Flags &^= FlagKeyed
-	plain.Identities = slices.DeleteFunc(slices.Clone(c.Identities),
-		func(id znode.ID) bool { return id.Scheme == "ip" })
-	switch c.Op {
-	case OpCreateSession:
-		plain.Session, plain.Password = 0, [len(c.Password)]byte{}
-	case OpRestore:
-		// The sum identifies the backup; the server chooses its parts.
-		plain.Restore.Upload, plain.Restore.Part = 0, 0
-	}
-	return xxhash.Sum64(plain.Append(nil))
+// answer is the result of a command with a key. It is immutable.
+type answer struct {
+	key     string
+	print   uint64 // of the command; see fingerprint
+	time    int64  // of its entry, milliseconds since the epoch
+	session znode.SessionID
+	result  Result // without Session
+	bytes   int
 }
 
 // answered looks up the command's key, and fills m.result if it is known.
@@ -81,6 +73,32 @@ func (m *Machine) answered(c *Command, timeMillis int64) bool {
 		}
 	}
 	return true
+}
+
+// fingerprint is the same for the same request. It leaves out the id and password
+// of a new session, which the server chooses, and the client's address, which may
+// differ when it tries again.
+func fingerprint(c *Command) uint64 {
+	plain := *c
+	plain.Flags &^= FlagKeyed
+	plain.Identities = slices.DeleteFunc(slices.Clone(c.Identities),
+		func(id znode.ID) bool { return id.Scheme == "ip" })
+	switch c.Op {
+	case OpCreateSession:
+		plain.Session, plain.Password = 0, [len(c.Password)]byte{}
+	case OpRestore:
+		// The sum identifies the backup; the server chooses its parts.
+		plain.Restore.Upload, plain.Restore.Part = 0, 0
+	}
+	return xxhash.Sum64(plain.Append(nil))
+}
+
+// Answered reports whether the result of a command with this key is known, and will be
+// for a while: the command, sent again, now gets that result and changes nothing. It is
+// for requests whose preconditions were checked the first time and may no longer hold.
+func (m *Machine) Answered(key string) bool {
+	a := m.keys.byKey[key]
+	return a != nil && m.time-a.time < KeyLife/2
 }
 
 // add stores a command's result. It copies the strings, which are part of the entry.
@@ -163,10 +181,47 @@ func (m *Machine) KeysKnownFor(keys, bytes int, nowMillis int64) time.Duration {
 	return min(life, KeyLife*time.Millisecond)
 }
 
-// Answered reports whether the result of a command with this key is known, and will be
-// for a while: the command, sent again, now gets that result and changes nothing. It is
-// for requests whose preconditions were checked the first time and may no longer hold.
-func (m *Machine) Answered(key string) bool {
-	a := m.keys.byKey[key]
-	return a != nil && m.time-a.time < KeyLife/2
+// minAnswerBytes is the least size of an answer in a snapshot.
+const minAnswerBytes = 6 + 11
+
+func (a *answer) append(b []byte) []byte {
+	r := &a.result
+	b = appendUint(appendString(b, a.key), a.print)
+	b = appendInt(appendInt(b, a.time), int64(a.session))
+	b = appendInt(append(b, byte(r.Op)), int64(r.Zxid))
+	b = appendInt(b, int64(r.Code))
+	b = appendStat(appendString(b, r.Path), &r.Stat)
+	b = appendUint(b, uint64(len(r.Multi)))
+	for i := range r.Multi {
+		o := &r.Multi[i]
+		b = appendInt(append(b, byte(o.Op), byte(o.Kind)), int64(o.Code))
+		b = appendStat(appendString(b, o.Path), &o.Stat)
+	}
+	if r.Op == OpRestore {
+		for _, n := range r.Restored.Counts() {
+			b = appendInt(b, int64(*n))
+		}
+	}
+	return b
+}
+
+func readAnswer(r *reader) *answer {
+	a := &answer{
+		key: strings.Clone(r.string()), print: r.uint(), time: r.int(),
+		session: znode.SessionID(r.int()),
+	}
+	x := &a.result
+	x.Op, x.Zxid, x.Code = Op(r.byte()), znode.Zxid(r.int()), znode.Error(r.int())
+	x.Path, x.Stat = strings.Clone(r.string()), readStat(r)
+	for n := r.count(4 + 11); n > 0; n-- {
+		o := OpResult{Op: Op(r.byte()), Kind: znode.CreateKind(r.byte()), Code: znode.Error(r.int())}
+		o.Path, o.Stat = strings.Clone(r.string()), readStat(r)
+		x.Multi = append(x.Multi, o)
+	}
+	if x.Op == OpRestore {
+		for _, n := range x.Restored.Counts() {
+			*n = int(r.int())
+		}
+	}
+	return a
 }

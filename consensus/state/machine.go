@@ -1,8 +1,12 @@
 package state
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/internal/fault"
@@ -69,7 +73,10 @@ func (m *Machine) Zxid() znode.Zxid { return m.zxid }
 // Index is the Raft index of the last entry applied.
 func (m *Machine) Index() uint64 { return m.index }
 
-// Members is what the servers have published about themselves.
+// Time is when the last entry was made, by its leader's clock.
+func (m *Machine) Time() time.Time { return time.UnixMilli(m.time) }
+
+// Members returns what the servers have published about themselves.
 func (m *Machine) Members() map[ServerID]Member { return maps.Clone(m.members) }
 
 // Applied returns the sequence number of the last applied command of an origin;
@@ -258,3 +265,104 @@ func (m *Machine) admit(c *Command, from ServerID) znode.Error {
 	}
 	return znode.OK
 }
+
+// Result is the outcome of a command. It is valid only during the call that
+// delivers it.
+type Result struct {
+	Op    Op
+	Zxid  znode.Zxid // the transaction's; for other commands the last one's
+	Code  znode.Error
+	Path  string     // OpCreate; OpDeleteAll: the znode that made it fail
+	Stat  znode.Stat // OpCreate, OpSetData, OpSetACL
+	Multi []OpResult // OpMulti
+	// Session is the session of OpCreateSession or OpAttach.
+	Session *session.Session
+	Key     KeyOutcome // of a command with a Key
+	// Restored is what the commit of a restore has changed.
+	Restored backup.Changes
+}
+
+// OpResult is the outcome of one operation of a multi. If the multi failed, Code
+// is OK for the operations before the one that failed, and ErrRuntimeInconsistency
+// for those after it, although none has happened.
+type OpResult struct {
+	Op   Op
+	Kind znode.CreateKind
+	Code znode.Error
+	Path string
+	Stat znode.Stat
+}
+
+// Observer receives the effects of Apply, in the order of the log, on the
+// goroutine that calls Apply. For one command: the Events, then changes of
+// sessions, then the Result. No method may block.
+type Observer interface {
+	// Event reports an edit of the tree.
+	Event(e *znode.Event)
+	// Result delivers a command's outcome.
+	Result(o Origin, seq uint64, r *Result)
+	// Gap reports that commands of an origin were dropped because the one with
+	// number want has not arrived: the origin must send again from there.
+	Gap(o Origin, want uint64)
+	// SessionOpened reports a new session.
+	SessionOpened(s *session.Session)
+	// SessionAttached reports that a session's client is now at s.Owner. It was
+	// at former, which may be the same.
+	SessionAttached(s *session.Session, former ServerID)
+	// SessionClosed reports a session's end, after which s no longer changes, and the paths of its deleted
+	// ephemerals, which share the znodes' memory.
+	SessionClosed(s *session.Session, ephemerals []string, expired bool)
+	// QuotaExceeded reports a subtree over a soft or hard limit.
+	QuotaExceeded(path string)
+}
+
+// Unobserved is an Observer that ignores everything.
+type Unobserved struct{}
+
+// Event implements Observer.
+func (Unobserved) Event(*znode.Event) {}
+
+// Result implements Observer.
+func (Unobserved) Result(Origin, uint64, *Result) {}
+
+// Gap implements Observer.
+func (Unobserved) Gap(Origin, uint64) {}
+
+// SessionOpened implements Observer.
+func (Unobserved) SessionOpened(*session.Session) {}
+
+// SessionAttached implements Observer.
+func (Unobserved) SessionAttached(*session.Session, ServerID) {}
+
+// SessionClosed implements Observer.
+func (Unobserved) SessionClosed(*session.Session, []string, bool) {}
+
+// QuotaExceeded implements Observer.
+func (Unobserved) QuotaExceeded(string) {}
+
+// Point is an entry's place in the history of the log. Two servers have the same History at an index if they
+// applied the same entries up to there.
+type Point struct {
+	Index   uint64 `json:"index"`
+	Term    uint64 `json:"term"`
+	Time    int64  `json:"time"` // of the entry or one before, milliseconds since the epoch
+	History uint64 `json:"history"`
+}
+
+// Chain adds an applied entry, also one of Raft's configurations, to the history, which becomes the hash of the
+// former one, the entry's index and term, and the hash of its bytes.
+func (m *Machine) Chain(index, term uint64, entry []byte) Point {
+	var b [32]byte
+	binary.LittleEndian.PutUint64(b[0:], m.history)
+	binary.LittleEndian.PutUint64(b[8:], index)
+	binary.LittleEndian.PutUint64(b[16:], term)
+	binary.LittleEndian.PutUint64(b[24:], xxhash.Sum64(entry))
+	m.term, m.history = term, max(1, xxhash.Sum64(b[:]))
+	return m.Point()
+}
+
+// Point returns the place of the last applied entry; its History is 0 if that is not known, as in a backup.
+func (m *Machine) Point() Point { return Point{m.index, m.term, m.time, m.history} }
+
+// Point returns the place of the last entry in the snapshot.
+func (s *Snapshot) Point() Point { return Point{s.index, s.term, s.time, s.history} }

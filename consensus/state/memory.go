@@ -1,6 +1,12 @@
 package state
 
-import "github.com/zk-lite/zk-lite/znode"
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/znode"
+)
 
 // sessionMemory is the memory of a session, in bytes, with its place in the leader's clock.
 const sessionMemory = 512
@@ -87,6 +93,9 @@ func (m *Machine) dataLength(path string) (bytes int, there bool) {
 	return int(stat.DataLength), code == znode.OK
 }
 
+// super is an identity with all permissions.
+var super = []znode.ID{znode.SuperIDs}
+
 // maxACLMemory bounds the memory of all ACLs of one command, in bytes, with "auth" replaced by the client's identities.
 const maxACLMemory = 16 << 20
 
@@ -134,4 +143,76 @@ func (m *Machine) KeepsACL(c *Command) bool {
 	have, _, _ := m.tree.ACLOf(c.Path, super)
 	entries, _ := znode.CompletedACL(c.ACL, c.Identities)
 	return c.Op == OpSetACL && entries <= len(have)
+}
+
+// LongACL is a list that no client can set today: a znode of release 1.0 has it, or a command in its log sets it.
+type LongACL struct {
+	Index   uint64 // of the log's entry; 0: in the snapshot
+	Path    string // of the znode
+	Entries int    // with "auth" replaced by the client's identities
+	Memory  int64  // bytes, about
+}
+
+// String describes where the list is and how long it is.
+func (l LongACL) String() string {
+	where := "in the snapshot"
+	if l.Index > 0 {
+		where = fmt.Sprintf("set by entry %d of the log", l.Index)
+	}
+	return fmt.Sprintf("the ACL of %.200q, %s: %d entries, %d MiB", l.Path, where, l.Entries, l.Memory>>20)
+}
+
+// LongACLsOf returns the long lists of a snapshot's znodes.
+func LongACLsOf(snapshot io.Reader) (found []LongACL, err error) {
+	err = VisitSnapshot(snapshot, func(z *znode.Record) error {
+		if memory := znode.ACLMemory(z.ACL); len(z.ACL) > znode.MaxACL || memory > maxACLMemory {
+			found = append(found, LongACL{Path: strings.Clone(z.Path), Entries: len(z.ACL), Memory: memory})
+		}
+		return nil
+	})
+	return found, err
+}
+
+// LongACLsIn returns the long lists of the commands in an entry of the log. It applies nothing.
+func LongACLsIn(index uint64, entry []byte) (found []LongACL, err error) {
+	_, err = rewrite(entry, func(c *Command) bool {
+		found = c.longACLs(index, c.Identities, found)
+		return false
+	})
+	return found, err
+}
+
+func (c *Command) longACLs(index uint64, ids []znode.ID, found []LongACL) []LongACL {
+	for i := range c.Ops {
+		found = c.Ops[i].longACLs(index, ids, found)
+	}
+	if len(c.ACL) > 0 {
+		if n, m := znode.CompletedACL(c.ACL, ids); n > znode.MaxACL || m > maxACLMemory {
+			found = append(found, LongACL{index, strings.Clone(c.Path), n, m})
+		}
+	}
+	return found
+}
+
+// WithoutACLs returns an entry in which commands whose ACLs take more than limit bytes are replaced by others that
+// fail, and the lists of those. It makes a log readable that cannot be applied in the available memory.
+func WithoutACLs(index uint64, entry []byte, limit int64) (without []byte, skipped []LongACL, err error) {
+	without, err = rewrite(entry, func(c *Command) bool {
+		longest, memory := c.completedACLs(c.Identities)
+		if memory > limit {
+			skipped = append(skipped, LongACL{index, strings.Clone(c.pathOfACL()), longest, memory})
+		}
+		return memory > limit
+	})
+	return without, skipped, err
+}
+
+// pathOfACL is the first path to which c gives an ACL.
+func (c *Command) pathOfACL() string {
+	for i := range c.Ops {
+		if len(c.Ops[i].ACL) > 0 {
+			return c.Ops[i].Path
+		}
+	}
+	return c.Path
 }

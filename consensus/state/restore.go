@@ -1,79 +1,90 @@
 package state
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// maxDecoded bounds the decompressed size of a backup, so that a small file cannot
-// fill every server's memory. It is more than a hardly compressible tree with a
-// backup of MaxBackup needs, and a tenth of what a malicious one could claim.
-const maxDecoded = 32 << 30
+// A restore is in the log in parts, because a backup is larger than one entry may
+// be. Every machine collects the parts, which change nothing; the commit turns the
+// tree into the backup's, as one transaction.
+const (
+	// MaxBackup bounds a backup's file, in bytes. Every server holds it in memory,
+	// in addition to the tree that it makes of it, until it is committed.
+	MaxBackup = 2 << 30
+	// MaxBackupPart bounds one part: a quarter of an entry of the log, so that
+	// clients' commands find room beside it.
+	MaxBackupPart = 256 << 10
+	// UploadIdle is how long an upload must have been without a new part, by the
+	// clock of the log's entries and in milliseconds, before another server's may
+	// replace it. The parts of an active one follow each other within a second, or
+	// an election.
+	UploadIdle = 60 * 1000
+)
 
-// super is an identity with all permissions.
-var super = []znode.ID{znode.SuperIDs}
+// RestoreStep is the action of an OpRestore.
+type RestoreStep uint8
 
-// ReadBackup decodes and checks a file that Snapshot.Write has written: its
-// checksums, its digest, and whatever would make it impossible to restore. The
-// error describes what is wrong. Of the file's state only the tree is used.
-func ReadBackup(in io.Reader) (*backup.Backup, error) { return ReadBackupWithin(in, maxDecoded) }
+// The steps.
+const (
+	RestorePart   RestoreStep = iota // brings the next part, in Command.Data
+	RestoreCommit                    // all parts have been sent: restore
+	RestoreAbort                     // forget the parts
+)
 
-// ErrDecodedTooLarge reports that a decompressed backup exceeds its bound.
-var ErrDecodedTooLarge = errors.New("too large when it is decompressed")
+const lastRestoreStep = RestoreAbort
 
-// ReadBackupWithin is ReadBackup with a bound on the decompressed size: a small file can hold gigabytes. Errors: also
-// ErrDecodedTooLarge.
-func ReadBackupWithin(in io.Reader, bytes int64) (*backup.Backup, error) {
-	m, err := readSnapshot(in, min(bytes, maxDecoded))
-	if err != nil {
-		return nil, err
-	}
-	b, err := backup.New(m.tree, m.zxid, m.time)
-	if err != nil {
-		return nil, fmt.Errorf("reading snapshot: %w", err)
-	}
-	return b, nil
+// RestoreCommand is the parameters of an OpRestore without its data.
+//
+// The codes of its results: OK; ErrThrottled if another upload is in progress;
+// ErrDataInconsistency if the upload is unknown or incomplete, because another
+// one has replaced it; ErrBadArguments if it is too large; ErrMarshalling if it
+// is not a backup; ErrNotEmpty if there are znodes and Replace is not set.
+// After all of them but OK, nothing has changed.
+type RestoreCommand struct {
+	Step    RestoreStep
+	Upload  uint64 // names the upload; chosen at random by the server
+	Part    uint64 // the number of this part, from 0; of a commit, how many there are
+	Sum     uint64 // of a commit: xxHash64 of the whole backup
+	Replace bool   // of a commit: even if there are znodes besides the system's
 }
 
-// Preview computes what a restore of b would change in the state, and changes
-// nothing. It works on a copy of the tree.
-func (s *Snapshot) Preview(b *backup.Backup) (backup.Changes, error) {
-	builder := znode.NewBuilder()
-	if err := s.tree.Walk(builder.Add); err != nil {
-		return backup.Changes{}, fmt.Errorf("copying the tree: %w", err)
-	}
-	tree, err := builder.Tree()
-	if err != nil {
-		return backup.Changes{}, fmt.Errorf("copying the tree: %w", err)
-	}
-	x := &znode.Txn{Zxid: max(s.zxid, b.Zxid()) + 1, TimeMillis: s.time}
-	_, done := backup.Merge(x, tree, b)
-	return done, nil
+func (x *RestoreCommand) append(b []byte) []byte {
+	b = appendUint(appendUint(append(b, byte(x.Step)), x.Upload), x.Part)
+	return append(appendUint(b, x.Sum), flag(x.Replace))
 }
 
-// OnlyState leaves out the traces of restores in the state: a backup that is being uploaded, and the answers to those
-// that had a key; and the level and the history of the log, which belong to the ensemble. A backup does not need
-// them. It also leaves out tokens, because a backup is stored elsewhere.
-func (s *Snapshot) OnlyState() {
-	s.upload, s.level, s.term, s.history = nil, 0, 0, 0
-	for id, m := range s.members {
-		m.Token, m.TokenUntil = [32]byte{}, 0
-		s.members[id] = m
+func readRestore(r *reader) RestoreCommand {
+	x := RestoreCommand{
+		Step: RestoreStep(r.byte()), Upload: r.uint(), Part: r.uint(), Sum: r.uint(),
+		Replace: r.byte() == 1,
 	}
-	s.keys = slices.DeleteFunc(s.keys, func(a *answer) bool { return a.result.Op == OpRestore })
+	if x.Step > lastRestoreStep {
+		r.fail(errRestoreStep(x.Step))
+	}
+	return x
 }
 
-// Empty reports whether the tree holds nothing but the root and /zookeeper with
-// what is below it.
-func (m *Machine) Empty() bool {
-	stat, _ := m.tree.Exists(znode.RootPath, super)
-	return stat.NumChildren == 1
+type errRestoreStep RestoreStep
+
+func (e errRestoreStep) Error() string { return fmt.Sprintf("unknown step %d of a restore", uint8(e)) }
+
+// upload is the backup being uploaded. Its parts are immutable, so a snapshot
+// may share them.
+type upload struct {
+	id    uint64
+	from  ServerID
+	time  int64 // of the entry with the newest part, milliseconds since the epoch
+	parts [][]byte
+	bytes int64
 }
 
 // receive performs a step of a restore. It returns the backup to restore, and
@@ -138,4 +149,67 @@ func (m *Machine) forgetUpload(id uint64) {
 	if m.upload != nil && m.upload.id == id {
 		m.upload = nil
 	}
+}
+
+// clone is for a snapshot: the writer keeps appending to its own.
+func (u *upload) clone() *upload {
+	if u == nil {
+		return nil
+	}
+	c := *u
+	c.parts = u.parts[:len(u.parts):len(u.parts)]
+	return &c
+}
+
+// reader reads the parts one after the other.
+func (u *upload) reader() io.Reader {
+	parts := make([]io.Reader, len(u.parts))
+	for i, p := range u.parts {
+		parts[i] = bytes.NewReader(p)
+	}
+	return io.MultiReader(parts...)
+}
+
+// sum is the required value of RestoreCommand.Sum.
+func (u *upload) sum() uint64 {
+	h := xxhash.New()
+	for _, p := range u.parts {
+		_, _ = h.Write(p) // never fails
+	}
+	return h.Sum64()
+}
+
+func possiblePart(b []byte) bool { return len(b) > 0 && len(b) <= MaxBackupPart }
+
+// appendHead encodes an upload without its parts; nothing for none.
+func (u *upload) appendHead(b []byte) []byte {
+	if u == nil {
+		return b
+	}
+	b = appendInt(appendUint(appendUint(b, u.id), uint64(u.from)), u.time)
+	return appendUint(b, uint64(len(u.parts)))
+}
+
+// readUpload reads the blocks of an upload, if there is one.
+func readUpload(in *bufio.Reader) (*upload, error) {
+	b, err := readBlock(in, nil)
+	if err != nil || len(b) == 0 {
+		return nil, err
+	}
+	r := reader{b: b}
+	u := &upload{id: r.uint(), from: ServerID(r.uint()), time: r.int()}
+	n := r.uint()
+	if r.err != nil || r.off != len(b) || n > MaxBackup {
+		return nil, errors.New("its description is damaged")
+	}
+	for range n {
+		if b, err = readBlock(in, b); err != nil {
+			return nil, err
+		}
+		if u.bytes += int64(len(b)); !possiblePart(b) || u.bytes > MaxBackup {
+			return nil, errors.New("a part of it has a size that none can have")
+		}
+		u.parts = append(u.parts, bytes.Clone(b))
+	}
+	return u, nil
 }

@@ -1,7 +1,11 @@
 package state
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/zk-lite/zk-lite/internal/fault"
+	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -48,6 +52,14 @@ func (m *Machine) transact(c *Command, from ServerID) {
 	}
 }
 
+// rightsOf returns the identities of a command's client.
+func rightsOf(c *Command) []znode.ID {
+	if fault.On(fault.ForgetRights) {
+		return []znode.ID{znode.SuperIDs}
+	}
+	return c.Identities
+}
+
 // edit runs one operation on the tree.
 func (m *Machine) edit(c *Command, out *OpResult) {
 	x := &m.txn
@@ -81,6 +93,29 @@ func (m *Machine) edit(c *Command, out *OpResult) {
 		}
 	case OpCheckAbsent:
 		out.Code = m.absent(c.Path)
+	}
+}
+
+// lifeOf is the TTL that a command asks for, in milliseconds.
+func lifeOf(c *Command) int64 {
+	if fault.On(fault.ShortLife) {
+		return c.TTL / 4
+	}
+	return c.TTL
+}
+
+// reuseSequence implements the deliberate fault ReuseSequence (package fault): it numbers by the current children, so
+// that numbers recur after deletions.
+func (m *Machine) reuseSequence(r *znode.CreateRequest) {
+	names, _, _ := m.tree.Children(r.Path[:max(1, strings.LastIndexByte(r.Path, '/'))], m.txn.Identities)
+	path := r.Path + znode.FormatSequence(int32(len(names)))
+	if _, code := m.tree.Exists(path, m.txn.Identities); code != znode.ErrNoNode {
+		return
+	}
+	ephemeral := r.Mode.Ephemeral()
+	r.Path, r.Mode = path, znode.Persistent
+	if ephemeral {
+		r.Mode = znode.Ephemeral
 	}
 }
 
@@ -141,4 +176,102 @@ func (m *Machine) multi(ops []Command) {
 		}
 	}
 	m.result.Multi = results
+}
+
+// openSession adds a new session, owned by the server that accepted the client.
+// ErrNodeExists means that the id is taken and another must be tried.
+func (m *Machine) openSession(c *Command, from ServerID) {
+	s := session.Session{
+		ID: c.Session, Timeout: c.Timeout, Password: c.Password, Owner: uint64(from),
+	}
+	if !m.sessions.Add(s) {
+		m.result.Code = znode.ErrNodeExists
+		return
+	}
+	m.result.Session = m.sessions.Get(c.Session)
+}
+
+// attach moves a session to the server to which its client has connected. It is
+// not a transaction: clients expect consecutive zxids on a quiet server.
+func (m *Machine) attach(c *Command, from ServerID, obs Observer) {
+	former, ok := m.sessions.Attach(c.Session, c.Password, c.Timeout, uint64(from))
+	if !ok {
+		m.result.Code = znode.ErrSessionExpired
+		return
+	}
+	m.result.Session = m.sessions.Get(c.Session)
+	obs.SessionAttached(m.result.Session, ServerID(former))
+}
+
+// MaxSubtree bounds the znodes that OpDeleteAll deletes: all other commands wait while it
+// is applied, about a microsecond per znode.
+const MaxSubtree = 10_000
+
+// deleteAll deletes a znode and all below it, or nothing. It finds the znodes below when the command is applied, so
+// that the effect and the result of the command follow from it and its place in the log alone: a repetition with the
+// same Key is the same command.
+//
+// It requires permission to read every znode and to delete below each parent, as does a
+// client that lists and deletes one by one. ErrNotEmpty means that there are more than
+// MaxSubtree; with ErrNoAuth the result's Path is the znode whose ACL forbids it.
+func (m *Machine) deleteAll(c *Command) {
+	r := &m.result
+	r.Path = c.Path
+	below, path, code := m.below(c.Path)
+	if code != znode.OK {
+		r.Code, r.Path = code, path
+		return
+	}
+	m.tree.Begin(&m.txn)
+	for _, path := range slices.Backward(below) {
+		if r.Path, r.Code = path, m.tree.Delete(&m.txn, path, znode.AnyVersion); r.Code != znode.OK {
+			break
+		}
+	}
+	if r.Code == znode.OK {
+		if r.Path, r.Code = c.Path, m.guard(c, znode.Parent(c.Path), znode.PermDelete); r.Code == znode.OK {
+			r.Code = m.tree.Delete(&m.txn, c.Path, c.Version)
+		}
+	}
+	switch r.Code {
+	case znode.OK:
+		m.tree.Commit(&m.txn)
+		return
+	case znode.ErrNoAuth:
+		r.Path = znode.Parent(r.Path)
+	}
+	m.tree.Rollback(&m.txn)
+}
+
+// below lists the znodes below a znode, parents before their children, or returns the
+// path at which it failed. There are none below a znode that does not exist.
+func (m *Machine) below(path string) (paths []string, failed string, code znode.Error) {
+	if znode.ValidatePath(path) != nil {
+		return nil, path, znode.ErrBadArguments
+	}
+	pending := []string{path}
+	for len(pending) > 0 {
+		at := pending[len(pending)-1]
+		pending = pending[:len(pending)-1]
+		st, code := m.tree.Exists(at, m.txn.Identities)
+		switch {
+		case code == znode.ErrNoNode && len(paths) == 0:
+			return nil, "", znode.OK // deleting it will fail
+		case code != znode.OK:
+			return nil, at, code
+		case len(paths)+int(st.NumChildren) >= MaxSubtree:
+			return nil, path, znode.ErrNotEmpty
+		case st.NumChildren == 0:
+			continue
+		}
+		names, _, code := m.tree.Children(at, m.txn.Identities)
+		if code != znode.OK {
+			return nil, at, code
+		}
+		for _, name := range names {
+			child := znode.Join(at, name)
+			paths, pending = append(paths, child), append(pending, child)
+		}
+	}
+	return paths, "", znode.OK
 }
