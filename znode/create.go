@@ -1,7 +1,9 @@
 package znode
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -25,6 +27,35 @@ type CreateRequest struct {
 	Mode Mode
 	TTL  int64 // milliseconds; for CreateTTL
 }
+
+// Mode is the kind of znode that a create asks for; the numbers are those of
+// ZooKeeper's CreateMode flags.
+type Mode int32
+
+// The seven kinds.
+const (
+	Persistent              Mode = 0
+	Ephemeral               Mode = 1 // deleted when its session ends
+	PersistentSequential    Mode = 2 // a 10-digit counter is appended to the name
+	EphemeralSequential     Mode = 3
+	Container               Mode = 4 // deleted some time after its last child
+	PersistentTTL           Mode = 5 // deleted when childless and unchanged for its TTL
+	PersistentSequentialTTL Mode = 6
+)
+
+// Valid reports whether m is one of the seven kinds.
+func (m Mode) Valid() bool { return m >= Persistent && m <= PersistentSequentialTTL }
+
+// Sequential reports whether the server appends a number to the name.
+func (m Mode) Sequential() bool {
+	return m == PersistentSequential || m == EphemeralSequential || m == PersistentSequentialTTL
+}
+
+// Ephemeral reports whether the znode belongs to a session.
+func (m Mode) Ephemeral() bool { return m == Ephemeral || m == EphemeralSequential }
+
+// TTL reports whether the znode has a time to live.
+func (m Mode) TTL() bool { return m == PersistentTTL || m == PersistentSequentialTTL }
 
 // Create adds a znode and returns its path, with the sequence number, and its
 // Stat. The order of the checks is that of ZooKeeper's PrepRequestProcessor.
@@ -114,4 +145,19 @@ func (r *CreateRequest) owner(s SessionID) SessionID {
 		return s
 	}
 	return 0
+}
+
+// FormatSequence returns the suffix that a server appends to the name of a sequential
+// znode: the parent's counter, a signed 32-bit number, in Java's format %010d. In
+// ZooKeeper it can be negative, and is then one character longer.
+func FormatSequence(n int32) string { return fmt.Sprintf("%010d", n) }
+
+// ParseSequence is the inverse of FormatSequence. ok is false for text that no server
+// writes, such as -000000000.
+func ParseSequence(s string) (n int32, ok bool) {
+	if len(s) != 10 && len(s) != 11 {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(s, 10, 32)
+	return int32(v), err == nil && s == FormatSequence(int32(v))
 }

@@ -1,8 +1,6 @@
 package znode
 
-import (
-	"testing"
-)
+import "testing"
 
 // mustCreate creates a znode and returns its path.
 func mustCreate(tb testing.TB, t *Tree, x *Txn, r *CreateRequest) string {

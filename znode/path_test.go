@@ -78,11 +78,3 @@ func TestPath_Parts(t *testing.T) {
 		t.Errorf("root: %q %q", Parent("/"), Base("/"))
 	}
 }
-
-func TestWatcherType_Valid(t *testing.T) {
-	for i := WatcherType(-1); i < 8; i++ {
-		if i.Valid() != (i >= 1 && i <= 5) {
-			t.Errorf("type %d: valid is %t, want only 1 to 5 to be", i, i.Valid())
-		}
-	}
-}

@@ -2,6 +2,107 @@ package znode
 
 import "fmt"
 
+// Zxid is a ZooKeeper transaction id: a number that grows with every client
+// transaction. The high 32 bits are a Raft term, the low 32 a counter.
+type Zxid int64
+
+// NoZxid marks an event that belongs to no single transaction, such as the
+// missed events that setWatches reports.
+const NoZxid Zxid = -1
+
+// String writes the id as ZooKeeper's tools do, in hexadecimal with 0x.
+func (z Zxid) String() string { return fmt.Sprintf("0x%x", uint64(z)) }
+
+// SessionID names a session for its whole life, on every server. Its top byte
+// is the id of the server that created it, so it may be negative.
+type SessionID int64
+
+// String writes the id as ZooKeeper's tools do, in hexadecimal with 0x.
+func (s SessionID) String() string { return fmt.Sprintf("0x%x", uint64(s)) }
+
+// PasswordSize is the length of a session's password. It is fixed, because the
+// C client reads a handshake of fixed size.
+const PasswordSize = 16
+
+// Version counts the changes of one aspect of a znode: its data (version), its
+// children (cversion) or its ACL (aversion).
+type Version int32
+
+// AnyVersion as an expected version matches every version.
+const AnyVersion Version = -1
+
+// Stat is the metadata of a znode that clients see (ZooKeeper Programmer's
+// Guide, "Time in ZooKeeper" and "ZooKeeper Stat Structure"). The field order
+// is that of the wire record.
+type Stat struct {
+	Czxid          Zxid      // transaction that created the znode
+	Mzxid          Zxid      // transaction that last changed its data
+	Ctime          int64     // milliseconds since the epoch of Czxid
+	Mtime          int64     // milliseconds since the epoch of Mzxid
+	Version        Version   // changes of the data
+	Cversion       Version   // creates plus deletes of children
+	Aversion       Version   // changes of the ACL
+	EphemeralOwner SessionID // owner of an ephemeral; 0 for every other kind
+	DataLength     int32     // bytes of data
+	NumChildren    int32     // children at this moment
+	Pzxid          Zxid      // transaction that last created or deleted a child
+}
+
+// EventType is what happened to a znode. The numbers are the protocol's.
+type EventType int32
+
+// The four types that travel from server to client.
+const (
+	EventCreated         EventType = 1
+	EventDeleted         EventType = 2
+	EventDataChanged     EventType = 3
+	EventChildrenChanged EventType = 4
+)
+
+// String is ZooKeeper's name of the type.
+func (t EventType) String() string {
+	switch t {
+	case EventCreated:
+		return "NodeCreated"
+	case EventDeleted:
+		return "NodeDeleted"
+	case EventDataChanged:
+		return "NodeDataChanged"
+	case EventChildrenChanged:
+		return "NodeChildrenChanged"
+	}
+	return "None"
+}
+
+// WatcherType selects the watches that removeWatches and checkWatches apply to. The
+// numbers are the protocol's (Watcher.WatcherType).
+type WatcherType int32
+
+// The watcher types.
+const (
+	WatcherChildren   WatcherType = 1 // the one-shot child watch
+	WatcherData       WatcherType = 2 // the one-shot data watch
+	WatcherAny        WatcherType = 3 // every watch on the path
+	WatcherPersistent WatcherType = 4
+	WatcherRecursive  WatcherType = 5
+)
+
+// Valid reports whether t is one of the five types.
+func (t WatcherType) Valid() bool { return t >= WatcherChildren && t <= WatcherRecursive }
+
+// Event is one edit of the tree: a znode was created, deleted or got new data.
+// Creations and deletions imply a change of the parent's children, which has no
+// Event of its own.
+type Event struct {
+	Type EventType
+	Path string
+	Zxid Zxid
+	// ACL is the znode's at the edit and ParentACL its parent's; they decide
+	// which clients may learn of it. Both are shared: do not modify.
+	ACL       []ACL
+	ParentACL []ACL
+}
+
 // Error is a result code of the ZooKeeper protocol, and an error itself:
 // compare with errors.Is(err, znode.ErrNoNode). The numbers are
 // KeeperException.Code's; clients refuse unknown numbers, so none may be added.

@@ -107,3 +107,15 @@ func TestAbout(t *testing.T) {
 		t.Error("who may read all of it does not see it")
 	}
 }
+
+func TestTree_EphemeralOwners_Counts(t *testing.T) {
+	tree := NewTree()
+	for i, s := range []SessionID{1, 2, 2} {
+		mustCreate(t, tree, &Txn{Zxid: 1, Session: s}, &CreateRequest{Path: fmt.Sprintf("/e%d", i), Mode: Ephemeral, ACL: OpenACL})
+	}
+	got := map[SessionID]int{}
+	tree.EphemeralOwners(func(s SessionID, n int) { got[s] = n })
+	if len(got) != 2 || got[1] != 1 || got[2] != 2 {
+		t.Errorf("ephemerals by owner: %v, want 1 of session 1 and 2 of session 2", got)
+	}
+}
