@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"strings"
@@ -9,6 +10,32 @@ import (
 
 	"github.com/zk-lite/zk-lite/znode"
 )
+
+// Mode selects the events of a watch, and whether it fires once.
+type Mode uint8
+
+// The modes. One watcher may hold several of them on one path.
+const (
+	Data       Mode = iota + 1 // getData and exists; one-shot
+	Child                      // getChildren; one-shot
+	Persistent                 // data and children of one path, until removed
+	Recursive                  // a path and all below it, never ChildrenChanged, until removed
+)
+
+// String returns the mode's name in messages.
+func (m Mode) String() string {
+	switch m {
+	case Data:
+		return "data"
+	case Child:
+		return "child"
+	case Persistent:
+		return "persistent"
+	case Recursive:
+		return "recursive"
+	}
+	return fmt.Sprintf("mode(%d)", uint8(m))
+}
 
 // DefaultLimit bounds the paths that one watcher may watch, unless Limit
 // changes it: at the measured size of a watch (below 200 bytes) a single client
@@ -112,6 +139,30 @@ func (w *Watcher) Paths() int {
 func (m *Manager) shard(path string) *shard {
 	return &m.shards[maphash.String(m.seed, path)%shardCount]
 }
+
+// ErrDropped is the error of Add for a watcher that was dropped with its connection.
+var ErrDropped = errors.New("watch: the watcher's connection is closed")
+
+// LimitError is the error of Add for a watcher that watches as many paths as it may, or when the
+// watches of all watchers take as much memory as they may. It wraps znode.ErrThrottled.
+type LimitError struct {
+	Path  string // the path that was not added
+	Limit int    // paths that one watcher may watch
+	Bytes int64  // that all watches may take; 0 if Limit was the bound
+}
+
+// Error names the path and the bound.
+func (e *LimitError) Error() string {
+	if e.Bytes > 0 {
+		return fmt.Sprintf("watch: cannot watch a path of %d bytes: the watches of all connections take %d bytes, "+
+			"which is the limit (limits.watchBytes)", len(e.Path), e.Bytes)
+	}
+	return fmt.Sprintf("watch: cannot watch %q: the connection already watches %d paths, "+
+		"which is the limit for one connection", e.Path, e.Limit)
+}
+
+// Unwrap returns the protocol's code for the refusal.
+func (e *LimitError) Unwrap() error { return znode.ErrThrottled }
 
 // Add sets a watch of w on path. Adding a mode again changes nothing. Add keeps
 // the path as it is, so it must be valid and must not pin a larger buffer.

@@ -110,15 +110,6 @@ type Held struct {
 	Modes   []Mode
 }
 
-func (k modes) list() (modes []Mode) {
-	for m := Data; m <= Recursive; m++ {
-		if k&modesOf(m) != 0 {
-			modes = append(modes, m)
-		}
-	}
-	return modes
-}
-
 // On lists the watches on a path, of at most limit watchers and in no particular order, and reports whether there
 // were more.
 func (m *Manager) On(path string, limit int) (list []Held, more bool) {

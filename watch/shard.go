@@ -4,6 +4,8 @@ import (
 	"iter"
 	"maps"
 	"sync"
+
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // shardCount stripes the paths over locks, so that connections that set watches
@@ -20,6 +22,63 @@ type shard struct {
 	dataPairs int64 // (watcher, path) pairs in the data table
 	pairs     int64 // pairs in the data table plus pairs in the child table
 	dataPaths int64 // paths with a watcher in the data table
+}
+
+// modes is the set of modes that one watcher holds on one path.
+type modes uint8
+
+const (
+	hasData modes = 1 << iota
+	hasChild
+	hasPersistent
+	hasRecursive
+
+	oneShot    = hasData | hasChild
+	dataTable  = hasData | hasPersistent | hasRecursive
+	childTable = hasChild | hasPersistent
+)
+
+// modesOf returns 0 for an invalid mode.
+func modesOf(m Mode) modes {
+	if m < Data || m > Recursive {
+		return 0
+	}
+	return 1 << (m - Data)
+}
+
+// selects returns the set of modes that t selects in removeWatches and checkWatches
+// (DataTree.removeWatch and containsWatcher); 0 for an unknown type.
+func selects(t znode.WatcherType) modes {
+	switch t {
+	case znode.WatcherChildren:
+		return hasChild
+	case znode.WatcherData:
+		return hasData
+	case znode.WatcherAny:
+		return dataTable | childTable
+	case znode.WatcherPersistent:
+		return hasPersistent
+	case znode.WatcherRecursive:
+		return hasRecursive
+	}
+	return 0
+}
+
+// in returns 1 if the set has a mode of the table, else 0, to count members.
+func (k modes) in(table modes) int64 {
+	if k&table != 0 {
+		return 1
+	}
+	return 0
+}
+
+func (k modes) list() (modes []Mode) {
+	for m := Data; m <= Recursive; m++ {
+		if k&modesOf(m) != 0 {
+			modes = append(modes, m)
+		}
+	}
+	return modes
 }
 
 // watchers is the set of watchers of one path. Most paths have a single one,
@@ -53,7 +112,7 @@ func (g *group) has(table modes) bool {
 		table == hasRecursive && g.recursive > 0
 }
 
-// get is w's set of modes, 0 when it has none.
+// get returns w's set of modes, 0 when it has none.
 func (ws watchers) get(w *Watcher) modes {
 	if ws.group != nil {
 		return ws.group.modes[w]
@@ -64,7 +123,7 @@ func (ws watchers) get(w *Watcher) modes {
 	return 0
 }
 
-// dataWatchers is how many watchers the set has in the data table.
+// dataWatchers returns how many watchers the set has in the data table.
 func (ws watchers) dataWatchers() int {
 	if ws.group != nil {
 		return ws.group.data
@@ -72,7 +131,7 @@ func (ws watchers) dataWatchers() int {
 	return int(ws.modes.in(dataTable))
 }
 
-// size is how many watchers the set has.
+// size returns how many watchers the set has.
 func (ws watchers) size() int {
 	switch {
 	case ws.group != nil:
@@ -106,7 +165,7 @@ func (s *shard) setLocked(path string, w *Watcher, from, to modes) {
 	w.owner.countRecursive(path, to.in(hasRecursive)-from.in(hasRecursive))
 }
 
-// with is the set after w's modes change from one value to another.
+// with returns the set after w's modes change from one value to another.
 func (ws watchers) with(w *Watcher, from, to modes) watchers {
 	if g := ws.group; g != nil {
 		g.count(from, -1)

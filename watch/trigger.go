@@ -6,6 +6,30 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
+// Notification is one watch event for the connections. Every watcher of one
+// (type, path) of a Trigger gets the same pointer.
+type Notification struct {
+	Type znode.EventType
+	Path string
+	Zxid znode.Zxid
+	// ACL must grant READ before the client may learn of the event: the znode's
+	// own, or the parent's for ChildrenChanged. The Sink checks it; a one-shot
+	// watch is consumed in any case (ZooKeeper's NIOServerCnxn.process).
+	// Shared: do not modify.
+	ACL []znode.ACL
+	// Frame is a slot in which the first Sink may store the encoded event for
+	// the others, so that a thousand watchers of a znode encode it once. Only
+	// Notify may write it; its target is immutable afterwards.
+	Frame []byte
+}
+
+// Sink receives the notifications of one connection.
+type Sink interface {
+	// Notify handles one notification. Trigger calls it without a lock of the
+	// Manager; it must not block.
+	Notify(n *Notification)
+}
+
 // maxKeptMatches bounds the buffer that Trigger keeps between calls for the
 // watchers it chose: 512 KiB of pointers. A wider fan-out allocates each time.
 const maxKeptMatches = 1 << 16

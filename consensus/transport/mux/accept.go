@@ -197,7 +197,8 @@ func (m *Mux) checkIdentityLocked(h hello) *RefusedError {
 	return nil
 }
 
-// warn logs a warning that any program can cause, once in a while. What ends with the mux is none.
+// warn logs a warning that any program can cause, at a limited rate. After Close it logs at debug level, because
+// connections that end with the mux are no problem.
 func (m *Mux) warn(msg string, args ...any) {
 	level := slog.LevelDebug
 	if pass, leftOut := m.repeats.Pass(msg); pass && m.ctx.Err() == nil {
@@ -207,36 +208,15 @@ func (m *Mux) warn(msg string, args ...any) {
 	m.logger.Log(m.ctx, level, msg, args...)
 }
 
-// noListener stands in for a peer port where there is none.
-type noListener struct {
-	closed chan struct{}
-	once   sync.Once
-}
-
-// NoListener returns a listener on which nobody comes: for a lone server, and for a program that only asks.
-func NoListener() net.Listener { return &noListener{closed: make(chan struct{})} }
-
-func (l *noListener) Accept() (net.Conn, error) {
-	<-l.closed
-	return nil, net.ErrClosed
-}
-
-func (l *noListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (l *noListener) Addr() net.Addr { return &net.TCPAddr{} }
-
-// httpListener gives a server of HTTP the connections of KindHTTP.
+// httpListener gives an HTTP server the connections of KindHTTP.
 type httpListener struct {
 	m   *Mux
 	ctx context.Context // ends with Close, and with the mux
 	end context.CancelFunc
 }
 
-// ListenHTTP returns the listener of KindHTTP, whose connections are refused before and when it is closed. It is
-// called once.
+// ListenHTTP returns the listener of KindHTTP. Connections of this kind are refused before the call and after the
+// listener is closed. It is called once.
 func (m *Mux) ListenHTTP() net.Listener {
 	l := &httpListener{m: m}
 	l.ctx, l.end = context.WithCancel(m.ctx)
@@ -259,3 +239,24 @@ func (l *httpListener) Close() error {
 }
 
 func (l *httpListener) Addr() net.Addr { return l.m.Addr() }
+
+// noListener replaces the peer port where there is none.
+type noListener struct {
+	closed chan struct{}
+	once   sync.Once
+}
+
+// NoListener returns a listener that accepts no connection: for a lone server, and for a program that only asks.
+func NoListener() net.Listener { return &noListener{closed: make(chan struct{})} }
+
+func (l *noListener) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *noListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *noListener) Addr() net.Addr { return &net.TCPAddr{} }

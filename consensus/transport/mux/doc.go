@@ -6,7 +6,7 @@
 // looks like; it is logged at debug level only.
 //
 // The package reads nothing after the hello, does not import raft, decides no membership, and
-// authenticates nobody beyond what the dial function, the listener and Config.Verify do (TLS belongs there).
+// authenticates no one beyond what the dial function, the listener and Config.Guard do (TLS belongs there).
 //
 // New starts one accepting goroutine and, for each connection whose hello is awaited, one more (at most
 // maxHellos). Close ends them and waits. There is one lock, Mux.mu, which is held over neither network

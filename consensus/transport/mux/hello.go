@@ -74,7 +74,7 @@ const (
 	maxReason = 512
 )
 
-// errSilent: the connection ended or timed out before its first byte.
+// errSilent reports that the connection ended or timed out before its first byte.
 var errSilent = errors.New("nothing was sent")
 
 // hello is the first message on a connection.

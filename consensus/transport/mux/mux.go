@@ -26,21 +26,21 @@ const (
 	// maxInbound bounds the established inbound connections of all kinds: ensembles have at most
 	// tens of servers, raft holds about four connections for each.
 	maxInbound = 1024
-	// maxStrangers bounds those of strangers, beside the others: they take no place that a member needs, in
-	// maxInbound or in a queue. One that is let in has its answer in well under a second.
+	// maxStrangers bounds the inbound connections of strangers. They do not count toward maxInbound and cannot fill a
+	// queue, so a member always finds room. A stranger that joins has its answer in well under a second.
 	maxStrangers = maxQueue / 2
 )
 
-// Config is what a Mux is made of.
+// Config configures New.
 type Config struct {
 	// Listener gives the inbound connections. Required; the mux closes it.
 	Listener net.Listener
 	// Dial makes an outbound connection. Required. Both may speak TLS.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Guard decides who the other side of a connection is; nil believes all.
+	// Guard decides who the other side of a connection is. Nil means Credulous.
 	Guard Guard
-	// Advertise is the address under which the other servers know this one, as it stands in
-	// raft's configuration. Empty means the listener's own address.
+	// Advertise is the address under which the other servers know this one, as in raft's
+	// configuration. Empty means the listener's own address.
 	Advertise string
 	// Logger gets refused connections as warnings, everything else at debug. Nil means none.
 	Logger *slog.Logger
@@ -50,16 +50,17 @@ type Config struct {
 
 // Guard decides who the other side of a connection is.
 type Guard interface {
-	// Secure begins TLS on a connection that Config.Dial has made to an address, or closes it. Probes are without.
+	// Secure starts TLS on a connection that Config.Dial has made to addr. On an error it closes the connection.
+	// Probes (DialBare) use no TLS.
 	Secure(ctx context.Context, c net.Conn, kind Kind, addr string) (net.Conn, error)
 	// Verify returns why the other side of an inbound connection is not the server that its hello names (NoServer:
 	// it names none, on a control connection).
 	Verify(c net.Conn, kind Kind, from uint64) error
-	// Stranger reports whether the other side of an inbound connection has not proved to be a server that is known.
+	// Stranger reports whether the other side of an inbound connection has not proved to be a known server.
 	Stranger(c net.Conn) bool
 }
 
-// Credulous is a Guard that believes all, and leaves connections as they are.
+// Credulous is a Guard that believes everyone and leaves connections as they are.
 type Credulous struct{}
 
 // Secure implements Guard.
@@ -113,7 +114,7 @@ type Mux struct {
 	id       uint64 // NoServer before SetIdentity
 	closed   bool
 	gate     raftGate
-	http     bool               // somebody takes connections of KindHTTP
+	http     bool               // the listener of ListenHTTP is open
 	awaiting *list.List         // of net.Conn, whose hello is awaited, in the order in which they came
 	conns    map[*Conn]struct{} // established, both directions
 	inbound  int                // of conns, without strangers
