@@ -16,21 +16,22 @@ import (
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 )
 
-// A server whose key is bound to nobody joins by a secret that the ensemble knows too: a one-time token, or the join
-// secret of the ensemble. Both sides prove that they know it, the newcomer first, by a MAC of what their TLS connection
-// alone has (RFC 8446, 7.5): who sits between two connections has no proof that is good for either, and the newcomer
-// knows whom it joins. A secret must be long, for who answers a newcomer can guess at it.
+// A server whose key is not bound joins with a secret that the ensemble knows, too: a one-time token, or the join
+// secret of the ensemble. Both sides prove that they know it, the newcomer first, by a MAC of keying material that only
+// their TLS connection has (RFC 8446, 7.5): an attacker between two connections has no proof that is valid on either,
+// and the newcomer knows whom it joins. A secret must be long, because a server that answers a newcomer can try to
+// guess it.
 
 // minSecret is how long a secret must be, in characters.
 const minSecret = 32
 
-// tokenPrefix is how a one-time token begins. It is no join secret, wherever it stands.
+// tokenPrefix is the prefix of one-time tokens. A text with it is never a join secret.
 const tokenPrefix = "one-time-"
 
-// TokenTime is how long a token is good.
+// TokenTime is how long a token is valid.
 const TokenTime = 24 * time.Hour
 
-// NewToken makes a one-time token, and what the state machine keeps of it.
+// NewToken returns a new one-time token, and its SHA-256, which the state machine keeps.
 func NewToken() (secret string, sum [32]byte) {
 	secret = tokenPrefix + rand.Text()
 	return secret, sha256.Sum256([]byte(secret))
@@ -42,7 +43,7 @@ const (
 	member   = "zk-lite join, member"
 )
 
-// secret reads the file of the secret. ok is false if there is none.
+// secret reads the secret's file, and returns its SHA-256. ok is false if there is no file.
 func (k *Keys) secret() (sum [32]byte, token, ok bool, err error) {
 	path := k.cfg.SecretFile
 	if path == "" {
@@ -70,7 +71,7 @@ func (k *Keys) secret() (sum [32]byte, token, ok bool, err error) {
 	return sha256.Sum256([]byte(secret)), strings.HasPrefix(secret, tokenPrefix), true, nil
 }
 
-// HasSecret reports whether this server has a secret to join with. Then it believes only who proves to know it.
+// HasSecret reports whether this server has a secret to join with. If so, it trusts only servers that prove to know it.
 func (k *Keys) HasSecret() bool {
 	if k == nil {
 		return false
@@ -79,8 +80,8 @@ func (k *Keys) HasSecret() bool {
 	return ok
 }
 
-// Prove returns the proof of a newcomer on a connection; nil: it has no secret, or no TLS. An error is about the file
-// of the secret.
+// Prove returns the proof of a newcomer on a connection, or nil without a secret or TLS. Errors: those of the secret's
+// file.
 func (k *Keys) Prove(c net.Conn) ([]byte, error) {
 	if _, secure := k.KeyOf(c); !secure {
 		return nil, nil
@@ -101,8 +102,8 @@ func (k *Keys) Proved(c net.Conn, answer []byte) bool {
 	return ok && hmac.Equal(answer, proof(c, member, sum))
 }
 
-// CheckProof looks at the proof of a newcomer that wants to be the server with an id. It returns the answer; nil if
-// the proof is not good. With a one-time token, it returns that too.
+// CheckProof checks the proof of a newcomer that wants to be the server with this id. It returns the answer, or nil if
+// the proof is wrong, and the SHA-256 of the one-time token that it used up, if any.
 func (k *Keys) CheckProof(c net.Conn, id state.ServerID, shown []byte) (answer []byte, used [32]byte) {
 	if _, secure := k.KeyOf(c); !secure || len(shown) == 0 {
 		return nil, used
@@ -124,7 +125,7 @@ func (k *Keys) CheckProof(c net.Conn, id state.ServerID, shown []byte) (answer [
 	return nil, used
 }
 
-// proof is the MAC of one side.
+// proof returns the MAC of one side.
 func proof(c net.Conn, side string, sum [32]byte) []byte {
 	s, _ := tlsport.State(c)
 	bound, err := s.ExportKeyingMaterial("EXPERIMENTAL zk-lite join", nil, sha256.Size)

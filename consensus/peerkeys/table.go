@@ -9,6 +9,8 @@ package peerkeys
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,11 +26,29 @@ import (
 	"github.com/zk-lite/zk-lite/internal/durable"
 )
 
+// Key names a server's public key: the SHA-256 of its SubjectPublicKeyInfo (RFC 5280, 4.1.2.7).
+type Key [sha256.Size]byte
+
+// MarshalText implements encoding.TextMarshaler: hexadecimal.
+func (k Key) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, k[:]), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. An error shows the text.
+func (k *Key) UnmarshalText(text []byte) error {
+	if b, err := hex.DecodeString(string(text)); err == nil && len(b) == len(k) {
+		copy(k[:], b)
+		return nil
+	}
+	return fmt.Errorf("key %.80q is not %d hexadecimal digits", text, 2*len(k))
+}
+
+// Short returns the beginning of the key, for people who compare two.
+func (k Key) Short() string { return hex.EncodeToString(k[:8]) }
+
 // Table says which key is bound to which server.
 type Table struct {
-	Index uint64                 `json:"index"` // of the entry of the log that it is of; 0: of the formation
+	Index uint64                 `json:"index"` // of the log entry that it reflects; 0: of the first start
 	Keys  map[state.ServerID]Key `json:"keys"`
-	// Removed are the last keys of servers that were removed: these may ask whether they were.
+	// Removed has the last keys of removed servers, which may ask whether they were removed.
 	Removed map[state.ServerID]Key `json:"removed,omitempty"`
 }
 
@@ -40,7 +60,7 @@ type saved struct {
 
 const savedVersion = 1
 
-// check finds what cannot be.
+// check returns an error for a table that cannot be right.
 func (t *Table) check() error {
 	all := maps.Clone(t.Removed)
 	if all == nil {
@@ -55,12 +75,17 @@ func (t *Table) check() error {
 	return nil
 }
 
-// Config is what Keys are made of.
+const (
+	ownFile   = "peer.key"
+	tableFile = "peers.json"
+)
+
+// Config configures Open.
 type Config struct {
-	Dir      string // of peer.key and peers.json; made if there is none
-	Off      bool   // this server speaks to others without TLS
-	PlainToo bool   // others may speak with TLS or without
-	// SecretFile has the join secret of the ensemble, or a one-time token; empty: none. It is read when it is needed.
+	Dir      string // of peer.key and peers.json; created if missing
+	Off      bool   // this server connects to others without TLS
+	PlainToo bool   // others may connect with TLS or without
+	// SecretFile has the join secret of the ensemble, or a one-time token; empty: none. It is read at each use.
 	SecretFile string
 	Logger     *slog.Logger
 }
@@ -141,10 +166,10 @@ func (k *Keys) Own() (own Key) {
 	return own
 }
 
-// Tokens reports whether a server needs its key bound before it can take part.
+// Tokens reports whether a server's key must be bound before the server can take part.
 func (k *Keys) Tokens() bool { return k != nil && !k.cfg.Off }
 
-// SetMember notes that this server belongs to an ensemble: from now on keys that are bound to nobody are refused.
+// SetMember notes that this server belongs to an ensemble: from now on keys that are bound to no server are refused.
 func (k *Keys) SetMember() {
 	if k == nil {
 		return
@@ -166,7 +191,7 @@ func (k *Keys) Table() *Table {
 }
 
 // Update replaces the table by another server's, and returns when it is on disk. A member keeps its own if the other is
-// older. Errors: what cannot be in a table; the file system's.
+// older. Errors: an invalid table; those of the file system.
 func (k *Keys) Update(t *Table) error {
 	if err := t.check(); err != nil {
 		return err
@@ -180,8 +205,8 @@ func (k *Keys) Update(t *Table) error {
 	return k.save()
 }
 
-// Applied takes the table from the state machine, as it is after the entry with this index. It is called by the
-// goroutine that applies the log, and waits for nothing.
+// Applied takes the table from the state machine, as it is after the entry with this index. The goroutine that applies
+// the log calls it; it does not block.
 func (k *Keys) Applied(index uint64, members map[state.ServerID]state.Member, configured map[state.ServerID]bool) {
 	if k == nil {
 		return
@@ -197,8 +222,8 @@ func (k *Keys) Applied(index uint64, members map[state.ServerID]state.Member, co
 		if _, in := configured[id]; !in {
 			next.Removed[id] = key
 		}
-		// A server of the formation, which has not published its key yet. What was added to the ensemble may have
-		// had another before.
+		// A server of the first start that has not published its key yet. A server that was added later may have
+		// had another key before.
 		if _, in := configured[id]; in && members[id].Addr == "" {
 			next.Keys[id] = key
 		}
@@ -263,8 +288,8 @@ func (k *Keys) save() error {
 	return nil
 }
 
-// Run keeps the file up to date, and has cut end the connections of servers whose key is not bound any more, until ctx
-// ends.
+// Run keeps the file up to date, and calls cut to end the connections of servers whose key is no longer bound, until
+// ctx ends.
 func (k *Keys) Run(ctx context.Context, cut func(state.ServerID)) {
 	for {
 		select {
@@ -285,8 +310,8 @@ func (k *Keys) Run(ctx context.Context, cut func(state.ServerID)) {
 	}
 }
 
-// Met reports, on its channel, that a key was shown that is bound to nobody: the table may be out of date. On nil it
-// never does.
+// Met returns a channel that receives after a server has shown a key that is not bound to it: the table may be out of
+// date. On nil the channel is nil.
 func (k *Keys) Met() <-chan struct{} {
 	if k == nil {
 		return nil

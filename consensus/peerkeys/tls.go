@@ -2,23 +2,89 @@ package peerkeys
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/durable"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 )
+
+// loadOwn reads this server's private key, and makes one if there is none.
+func loadOwn(dir string) (ed25519.PrivateKey, error) {
+	path := filepath.Join(dir, ownFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeOwn(dir, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading this server's key: %w", err)
+	}
+	if block, _ := pem.Decode(text); block != nil {
+		if any, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+			if own, ok := any.(ed25519.PrivateKey); ok {
+				return own, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s, this server's key for the others, is damaged: restore it, or remove it and join again "+
+		"with a new one (`zk-lite member token`)", path)
+}
+
+func makeOwn(dir, path string) (ed25519.PrivateKey, error) {
+	_, own, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making this server's key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(own)
+	if err != nil {
+		return nil, fmt.Errorf("making this server's key: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making %s: %w", dir, err)
+	}
+	err = durable.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	if err != nil {
+		return nil, fmt.Errorf("writing this server's key: %w", err)
+	}
+	return own, nil
+}
+
+// certificate wraps the key for TLS. No server checks anything in it but the key.
+func certificate(own ed25519.PrivateKey) (tls.Certificate, Key, error) {
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, own.Public(), own)
+	if err != nil {
+		return tls.Certificate{}, Key{}, fmt.Errorf("making this server's certificate: %w", err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return tls.Certificate{}, Key{}, fmt.Errorf("making this server's certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: own, Leaf: leaf}, keyOf(leaf), nil
+}
+
+func keyOf(c *x509.Certificate) Key { return sha256.Sum256(c.RawSubjectPublicKeyInfo) }
 
 // handshakeTime bounds a handshake.
 const handshakeTime = 5 * time.Second
 
 type tlsConfigs struct{ server, client *tls.Config }
 
-// newTLS makes the configurations. Certificates are not verified by authorities and names: their keys are, by the
-// table.
+// newTLS returns the configurations. They do not verify certificates by authority and name: checkShown and CheckKey
+// compare keys with the table.
 func (k *Keys) newTLS(own tls.Certificate) tlsConfigs {
 	both := &tls.Config{
 		Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13,
@@ -57,7 +123,7 @@ func isOneOf(key Key, all map[state.ServerID]Key) bool {
 	return false
 }
 
-// tokenLocked reports whether a server with a new key may show that it knows a one-time token.
+// tokenLocked reports whether there is a valid one-time token, with which a server with a new key may join.
 func (k *Keys) tokenLocked() bool {
 	now := time.Now()
 	for _, t := range k.tokens {
@@ -68,7 +134,7 @@ func (k *Keys) tokenLocked() bool {
 	return false
 }
 
-// Listener puts TLS on the peer port. How many handshakes may be unfinished is its user's affair.
+// Listener puts TLS on the peer port. It does not bound the number of unfinished handshakes; its caller does.
 func (k *Keys) Listener(l net.Listener) net.Listener {
 	if k == nil || k.cfg.Off && !k.cfg.PlainToo {
 		return l
@@ -78,9 +144,9 @@ func (k *Keys) Listener(l net.Listener) net.Listener {
 	})
 }
 
-// Client speaks TLS on a connection to a server. If anyKey is set, the other side's key has to be looked at (CheckKey)
-// before it is believed. Errors: the handshake's, and that the key is not the one bound to the server. The connection
-// is closed then.
+// Client starts TLS on a connection to a server. If anyKey is set, the caller must check the other side's key
+// (CheckKey) before it trusts it. Errors: those of the handshake, and a key that is not the one bound to the server.
+// They close the connection.
 func (k *Keys) Client(ctx context.Context, raw net.Conn, to state.ServerID, anyKey bool) (net.Conn, error) {
 	if k == nil || k.cfg.Off {
 		return raw, nil
@@ -102,7 +168,7 @@ func (k *Keys) Client(ctx context.Context, raw net.Conn, to state.ServerID, anyK
 	return c, nil
 }
 
-// noteShown remembers the key that a server has shown: it does so before it refuses this one's.
+// noteShown remembers the key that a server has shown, which it does before it refuses this server's key.
 func (k *Keys) noteShown(c net.Conn, by state.ServerID) {
 	key, _ := k.KeyOf(c)
 	k.mu.Lock()
@@ -113,8 +179,8 @@ func (k *Keys) noteShown(c net.Conn, by state.ServerID) {
 	k.shown[by] = key
 }
 
-// ShownBy reports how a server has shown itself when it was last called: by the key that is bound to it, or by another
-// one; neither, if it was not reached, or has none. It is safe on nil.
+// ShownBy reports which key a server showed when it was last called: the one that is bound to it, or another; neither
+// if it was not reached or none is bound to it. It is safe on nil.
 func (k *Keys) ShownBy(id state.ServerID) (bound, another bool) {
 	if k == nil {
 		return false, false
@@ -142,11 +208,11 @@ func peerKey(s tls.ConnectionState) (key Key, ok bool) {
 	return keyOf(s.PeerCertificates[0]), true
 }
 
-// errPlain reports that a connection proves nothing.
+// errPlain reports that a connection proves no identity.
 var errPlain = errors.New("the connection is without TLS")
 
-// CheckKey reports why the other side of a connection is not the server with this id, as far as this one knows. It
-// lets everybody be it who comes without TLS, if that is allowed, and while this server belongs to no ensemble.
+// CheckKey returns why the other side of a connection is not the server with this id, as far as this server knows. It
+// accepts connections without TLS if they are allowed, and every key while this server belongs to no ensemble.
 func (k *Keys) CheckKey(c net.Conn, id state.ServerID) error {
 	key, secure := k.KeyOf(c)
 	if k == nil {
@@ -174,8 +240,8 @@ func (k *Keys) CheckKey(c net.Conn, id state.ServerID) error {
 		"`zk-lite member token %d`", id, key.Short(), bound.Short(), id)
 }
 
-// Bound reports whether the key that the other side of a connection has shown is a member's, whose ever. It is true
-// of connections without TLS, where these are taken.
+// Bound reports whether the key that the other side of a connection has shown is bound to any server. It is true of
+// connections without TLS.
 func (k *Keys) Bound(c net.Conn) bool {
 	key, secure := k.KeyOf(c)
 	if !secure {
