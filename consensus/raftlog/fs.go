@@ -9,8 +9,12 @@ import (
 // FS is the part of a file system that the store needs. Names are paths. The implementation must
 // be safe for concurrent use. OS returns the real one; package faultfs has one that injects faults.
 type FS interface {
-	// MkdirAll creates a directory and its parents and makes the new names durable.
-	MkdirAll(dir string) error
+	Files
+	Directories
+}
+
+// Files is the part of an FS that makes, opens and removes files. Changes of names are durable after SyncDir.
+type Files interface {
 	// Create makes an empty file for reading and writing, or empties the one that exists.
 	Create(name string) (File, error)
 	// Open opens an existing file for reading and writing. A missing file gives an error
@@ -24,13 +28,19 @@ type FS interface {
 	Rename(oldName, newName string) error
 	// Remove deletes a file.
 	Remove(name string) error
+	// Lock takes an exclusive lock on a file, creating it if need be, without waiting: an
+	// error means that another process holds it. Closing the result gives it up.
+	Lock(name string) (io.Closer, error)
+}
+
+// Directories is the part of an FS that makes and lists directories, and makes changes in them durable.
+type Directories interface {
+	// MkdirAll creates a directory and its parents and makes the new names durable.
+	MkdirAll(dir string) error
 	// List returns the base names of the entries of a directory, in no particular order.
 	List(dir string) ([]string, error)
 	// SyncDir makes creations, renames and removals in a directory durable.
 	SyncDir(dir string) error
-	// Lock takes an exclusive lock on a file, creating it if need be, without waiting: an
-	// error means that another process holds it. Closing the result gives it up.
-	Lock(name string) (io.Closer, error)
 }
 
 // File is an open file of an FS.
