@@ -3,13 +3,10 @@ package faultfs
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
+	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 )
@@ -100,12 +97,18 @@ func New(seed uint64, pageSize int) *FS {
 
 var _ raftlog.FS = (*FS)(nil)
 
-// SetFault sets the function that is called before every operation; nil means no
-// faults.
+// SetFault sets the function that is called before every operation; nil means no faults.
 func (f *FS) SetFault(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fault = fault
+}
+
+// SetDirect lets OpenDirect succeed; a new file system refuses it.
+func (f *FS) SetDirect(direct bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.direct = direct
 }
 
 // SetLying makes syncs of files return nil and do nothing.
@@ -149,13 +152,6 @@ func (f *FS) Kill() {
 	f.locks = map[string]int{}
 }
 
-// Used returns the sum of all file lengths in bytes.
-func (f *FS) Used() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.usedLocked()
-}
-
 // PowerOn turns the file system on again. If it is not off, because CutAfter has not cut the
 // power yet, PowerOn cuts it first. The stores from before must be closed by then: their
 // operations on names, unlike those on open files, cannot be distinguished from those of the
@@ -167,13 +163,6 @@ func (f *FS) PowerOn() {
 		f.cutLocked()
 	}
 	f.off, f.cutAfter = false, 0
-}
-
-// Ops returns the number of operations so far.
-func (f *FS) Ops() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ops
 }
 
 // cutLocked forgets a random part of what is not on the disk.
@@ -223,26 +212,6 @@ func (n *inode) flush(p, pageSize int64) {
 	copy(n.disk[lo:hi], n.data[lo:hi])
 }
 
-func sortedNames(m map[string]*inode) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (c nameChange) apply(m map[string]*inode) {
-	if c.renamed != "" {
-		delete(m, c.renamed)
-	}
-	if c.inode == nil {
-		delete(m, c.name)
-	} else {
-		m[c.name] = c.inode
-	}
-}
-
 // before counts an operation, asks the fault function and notices power cuts. life is that of the
 // caller's handle, or -1 for an operation on names.
 func (f *FS) before(op Op, name string, life int) error {
@@ -274,135 +243,80 @@ func (f *FS) before(op Op, name string, life int) error {
 	return err
 }
 
-func (f *FS) changeLocked(c nameChange) {
-	c.apply(f.names)
-	f.pending = append(f.pending, c)
-}
-
-// MkdirAll implements raftlog.FS. Directories exist by themselves.
-func (f *FS) MkdirAll(string) error { return nil }
-
-// Create implements raftlog.FS.
-func (f *FS) Create(name string) (raftlog.File, error) {
-	if err := f.before(OpCreate, name, -1); err != nil {
-		return nil, err
-	}
+// Used returns the sum of all file lengths in bytes.
+func (f *FS) Used() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := &inode{dirty: map[int64]bool{}}
-	f.changeLocked(nameChange{name: name, inode: n})
-	return &file{fs: f, inode: n, name: name, life: f.life}, nil
+	return f.usedLocked()
 }
 
-// Open implements raftlog.FS.
-func (f *FS) Open(name string) (raftlog.File, error) {
+func (f *FS) usedLocked() int64 {
+	var sum int64
+	for _, n := range f.names {
+		sum += int64(len(n.data))
+	}
+	return sum
+}
+
+// Ops returns the number of operations so far.
+func (f *FS) Ops() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	h, err := f.openLocked(name)
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
+	return f.ops
 }
 
-func (f *FS) openLocked(name string) (*file, error) {
+// Files returns the names of all files, sorted.
+func (f *FS) Files() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return sortedNames(f.names)
+}
+
+// ReadFile returns a copy of a file's content as programs see it, nil if there is no such file.
+func (f *FS) ReadFile(name string) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n, ok := f.names[name]; ok {
+		return slices.Clone(n.data)
+	}
+	return nil
+}
+
+// Damage changes a file's content, on the disk too; change may work in place. It panics if there is
+// no such file, which is a mistake in the test.
+func (f *FS) Damage(name string, change func([]byte) []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	n, ok := f.names[name]
-	switch {
-	case f.off:
-		return nil, ErrPowerCut
-	case !ok:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return &file{fs: f, inode: n, name: name, life: f.life}, nil
-}
-
-// Rename implements raftlog.FS.
-func (f *FS) Rename(oldName, newName string) error {
-	if err := f.before(OpRename, newName, -1); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n, ok := f.names[oldName]
 	if !ok {
-		return &fs.PathError{Op: "rename", Path: oldName, Err: fs.ErrNotExist}
+		panic(fmt.Sprintf("faultfs: no file %q to damage", name))
 	}
-	f.changeLocked(nameChange{name: newName, inode: n, renamed: oldName})
-	return nil
+	n.data = change(n.data)
+	n.disk = slices.Clone(n.data)
+	n.dirty = map[int64]bool{}
 }
 
-// Remove implements raftlog.FS.
-func (f *FS) Remove(name string) error {
-	if err := f.before(OpRemove, name, -1); err != nil {
-		return err
-	}
+// Lose removes a file, on the disk too.
+func (f *FS) Lose(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, ok := f.names[name]; !ok {
-		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
-	}
-	f.changeLocked(nameChange{name: name})
-	return nil
+	delete(f.names, name)
+	delete(f.disk, name)
+	f.pending = slices.DeleteFunc(f.pending, func(c nameChange) bool { return c.name == name })
 }
 
-// List implements raftlog.FS.
-func (f *FS) List(dir string) ([]string, error) {
+// Clone returns a copy with everything on the disk, no faults set and no locks held: the
+// state that a killed process leaves.
+func (f *FS) Clone(seed uint64) *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.off {
-		return nil, ErrPowerCut
-	}
-	var names []string
-	for _, name := range sortedNames(f.names) {
-		if filepath.Dir(name) == filepath.Clean(dir) {
-			names = append(names, filepath.Base(name))
+	c := New(seed, int(f.pageSize))
+	for name, n := range f.names {
+		c.names[name] = &inode{
+			data: slices.Clone(n.data), disk: slices.Clone(n.data), dirty: map[int64]bool{},
 		}
 	}
-	return names, nil
-}
-
-// SyncDir implements raftlog.FS. Like a journal, it makes all directory changes durable.
-func (f *FS) SyncDir(dir string) error {
-	if err := f.before(OpSyncDir, dir, -1); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.lying {
-		return nil
-	}
-	for _, c := range f.pending {
-		c.apply(f.disk)
-	}
-	f.pending = nil
-	return nil
-}
-
-// Lock implements raftlog.FS.
-func (f *FS) Lock(name string) (io.Closer, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.off {
-		return nil, ErrPowerCut
-	}
-	if _, held := f.locks[name]; held {
-		return nil, fmt.Errorf("faultfs: %s: %w", name, syscall.EWOULDBLOCK)
-	}
-	f.locks[name] = f.life
-	return &fileLock{fs: f, name: name, life: f.life}, nil
-}
-
-type fileLock struct {
-	fs   *FS
-	name string
-	life int
-}
-
-func (l *fileLock) Close() error {
-	l.fs.mu.Lock()
-	defer l.fs.mu.Unlock()
-	if l.fs.locks[l.name] == l.life && l.fs.life == l.life {
-		delete(l.fs.locks, l.name)
-	}
-	return nil
+	c.direct = f.direct
+	c.disk = maps.Clone(c.names)
+	return c
 }
