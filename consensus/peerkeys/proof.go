@@ -22,7 +22,7 @@ import (
 // and the newcomer knows whom it joins. A secret must be long, because a server that answers a newcomer can try to
 // guess it.
 
-// minSecret is how long a secret must be, in characters.
+// minSecret is the minimum length of a secret, in characters.
 const minSecret = 32
 
 // tokenPrefix is the prefix of one-time tokens. A text with it is never a join secret.
@@ -51,7 +51,7 @@ func (k *Keys) secret() (sum [32]byte, token, ok bool, err error) {
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return sum, false, false, nil // it may come, or have gone with its token
+		return sum, false, false, nil // it may appear, or have been removed with its token
 	}
 	if err == nil && info.Mode().Perm()&0o027 != 0 {
 		err = fmt.Errorf("its mode is %v, so others could use it: make it 0600", info.Mode().Perm())

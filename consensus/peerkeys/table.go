@@ -52,7 +52,7 @@ type Table struct {
 	Removed map[state.ServerID]Key `json:"removed,omitempty"`
 }
 
-// saved is a Table in its file.
+// saved is the file format of a Table.
 type saved struct {
 	Version int `json:"version"` // savedVersion
 	Table
@@ -105,8 +105,8 @@ type Keys struct {
 	table   Table
 	dirty   bool                     // the table is newer than its file
 	tokens  map[state.ServerID]token // not used yet
-	changed map[state.ServerID]bool  // whose connections Run has to end
-	shown   map[state.ServerID]Key   // as the servers have shown them when they were called
+	changed map[state.ServerID]bool  // servers whose connections Run has to end
+	shown   map[state.ServerID]Key   // the keys that servers have shown when they were called
 }
 
 // token is a one-time token's digest.

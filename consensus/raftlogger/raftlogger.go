@@ -1,6 +1,6 @@
 // Package raftlogger lets hashicorp/raft, which logs through hclog, log through slog.
 //
-// It lowers raft's levels and limits repeated lines. It does not read what the lines say, and starts no
+// It lowers raft's levels and limits repeated lines. It does not interpret the lines, and starts no
 // goroutine.
 package raftlogger
 
@@ -23,8 +23,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/repeats"
 )
 
-// New returns a logger for raft, or for a part of it with that name. When ctx has ended, raft is being
-// shut down.
+// New returns a logger for raft, or for the part of it with that name. When ctx has ended, raft is
+// being shut down.
 func New(ctx context.Context, l *slog.Logger, name string) hclog.Logger {
 	return &logger{
 		slog: l.With("subsystem", name), base: l, name: name, ctx: ctx,
@@ -37,9 +37,9 @@ type logger struct {
 	name       string
 	args       []any
 	ctx        context.Context
-	// Of all loggers made from the same one. A line passes if its message with the same values has not
-	// passed a moment ago, and its message with any values not too often: values come from other servers,
-	// and from whoever claims to be one.
+	// Shared by all loggers made from the same one. A line passes if its message with the same values has
+	// not passed a moment ago, and its message with any values not too often: values come from other
+	// servers, and from anyone who claims to be one.
 	repeats, messages *repeats.Filter
 }
 
@@ -47,13 +47,13 @@ const (
 	// linesOfMessage is how many lines with the same message pass in repeats.Every: a few
 	// about each of the other servers.
 	linesOfMessage = 10
-	// maxKey bounds what is remembered of a line, in bytes.
+	// maxKey bounds the bytes that are remembered of a line.
 	maxKey = 512
 )
 
 // levelOf maps levels. Raft's own are too high by one: it reports as an error what any change of leaders
-// brings about. What is an error for this server is logged by the code of ours that returned it to raft
-// (package storage), or that asked raft for something.
+// causes. An error of this server is logged by our code that returned it to raft (package storage), or
+// that asked raft for something.
 func levelOf(l hclog.Level) slog.Level {
 	switch l {
 	case hclog.Trace:
@@ -66,8 +66,8 @@ func levelOf(l hclog.Level) slog.Level {
 	return slog.LevelInfo
 }
 
-// level is that at which a message is logged. What the end of raft's connections brings about is nobody's
-// concern while this server is shut down.
+// level is the level of a message. No one needs to know that raft's connections end while this server is
+// shut down.
 func (l *logger) level(level hclog.Level, args []any) slog.Level {
 	if l.ctx.Err() != nil && (l.name == Net || anyEnding(args)) {
 		return min(levelOf(level), slog.LevelDebug)
@@ -91,7 +91,7 @@ func anyEnding(args []any) bool {
 	})
 }
 
-// expand returns values that every handler of slog shows. The one for JSON leaves out fields that are not
+// expand returns values that every slog handler can show. The JSON handler leaves out fields that are not
 // exported, and does not call String.
 func expand(args []any) []any {
 	out := make([]any, len(args))
@@ -122,7 +122,7 @@ func plain(v any) any {
 	return v
 }
 
-// shortServer leaves out the address, which is the id (addressOf).
+// shortServer leaves out the address, which is the id.
 func shortServer(s raft.Server) string {
 	if s.Suffrage == raft.Voter {
 		return string(s.ID)
@@ -167,8 +167,8 @@ func (l *logger) Log(level hclog.Level, msg string, args ...any) {
 	l.slog.Log(context.Background(), at, msg, args...)
 }
 
-// repeatKey is what two messages have in common that report the same about the same servers: all but
-// errors and times, which are never the same twice.
+// repeatKey is what two messages about the same servers have in common: all but errors and times,
+// which are never the same twice.
 func repeatKey(name, msg string, args []any) string {
 	var b strings.Builder
 	b.WriteString(name + "\x00" + msg)

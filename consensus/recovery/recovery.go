@@ -1,7 +1,7 @@
-// Package recovery makes one server the whole of a new ensemble, when a majority of the former one is lost for good.
-// It works on the files of a server that does not run, and tells what is in them before it changes any.
+// Package recovery makes one server the whole of a new ensemble, when a majority of the former one is lost for
+// good. It works on the files of a server that does not run, and reports what is in them before it changes any.
 //
-// It decides nothing: whether the others are lost is for an operator to say, with what Ask finds. It starts no
+// It decides nothing: an operator decides whether the others are lost, with the help of Ask. It starts no
 // goroutine.
 package recovery
 
@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// TermJump is by how much the term is raised. A lost server may have been in later terms than this one has heard
-	// of, by one for each election since, and its clients may have seen zxids with such a term in their high half.
-	// An ensemble that elects once a minute takes 45 days for so many.
+	// TermJump is added to the term. A lost server may have been in later terms than this one has heard of, by one
+	// for each election since, and its clients may have seen zxids with such a term in their high half. An ensemble
+	// that elects once a minute takes 45 days for this many terms.
 	TermJump = 1 << 16
 	// termLimit keeps zxids, signed 64-bit numbers with the term in their high half, from becoming negative.
 	termLimit = 1 << 31
@@ -40,7 +40,7 @@ var (
 	ErrOneVoter = errors.New("this server is its ensemble's only voter: there is nothing to be recovered")
 )
 
-// Recovery is a state that one server can go on with.
+// Recovery is a state from which one server can continue.
 type Recovery struct {
 	cfg     storage.Config
 	self    state.ServerID
@@ -50,7 +50,7 @@ type Recovery struct {
 	skipOver int64 // bytes; see Open
 }
 
-// Report is what there is.
+// Report describes the state.
 type Report struct {
 	Ensemble [16]byte         // zero: from a backup
 	Voters   []state.ServerID // of the newest configuration
@@ -60,15 +60,16 @@ type Report struct {
 	Time     time.Time // of the last entry, by its leader's clock
 	Znodes   int
 	Sessions int
-	Next     uint64 // term in which the ensemble goes on
+	Next     uint64 // term in which the ensemble continues
 	Skipped  []state.LongACL
 }
 
-// Open reads the data directory of server self, or a backup that is to go into one without data. It changes nothing.
-// Commands of the log whose ACLs take more than skipOver bytes are not applied, and are in Report.Skipped; 0: all are
-// applied.
+// Open reads the data directory of server self, or a backup that will go into one without data. It changes nothing.
+// Commands of the log whose ACLs take more than skipOver bytes are not applied, and are in Report.Skipped; 0: all
+// are applied.
 //
-// Errors: ErrNoData, ErrHasData, ErrOneVoter; that the directory is another server's, or in use; what is damaged.
+// It returns ErrNoData, ErrHasData or ErrOneVoter, and errors that name what is damaged, or a directory that is
+// another server's or in use.
 func Open(cfg storage.Config, self state.ServerID, backup io.Reader, skipOver int64) (*Recovery, error) {
 	id, err := cfg.Identity()
 	r := &Recovery{cfg: cfg, self: self, skipOver: skipOver}
@@ -103,8 +104,8 @@ func (r *Recovery) readStore() error {
 	return errors.Join(err, s.Close())
 }
 
-// replay reads the newest snapshot and applies the whole log behind it. Nobody knows how much of that was committed;
-// what was is in it, as far as this server has it.
+// replay reads the newest snapshot and applies the whole log after it. No one knows how much of that was committed;
+// all that was, as far as this server has it, is included.
 func (r *Recovery) replay(s *storage.Store) error {
 	r.machine = state.New()
 	var at uint64
@@ -149,7 +150,7 @@ func (r *Recovery) replay(s *storage.Store) error {
 	return err
 }
 
-// apply applies an entry without what is to be skipped.
+// apply applies an entry unless it has to be skipped.
 func (r *Recovery) apply(l *raft.Log) error {
 	entry := l.Data
 	if r.skipOver > 0 {
@@ -181,11 +182,11 @@ func (r *Recovery) fill() error {
 	return nil
 }
 
-// Report is what there is.
+// Report describes the state.
 func (r *Recovery) Report() Report { return r.report }
 
-// Run makes the server the only voter of a new ensemble and returns that ensemble's id, and the name of the directory,
-// in dataDir and in dataLogDir, into which the former files were moved. It can be called once.
+// Run makes the server the only voter of a new ensemble. It returns that ensemble's id, and the name of the
+// directory, in dataDir and in dataLogDir, into which it moved the former files. It can be called once.
 func (r *Recovery) Run(now time.Time) (ensemble [16]byte, kept string, err error) {
 	if _, err := rand.Read(ensemble[:]); err != nil {
 		return ensemble, "", fmt.Errorf("making the ensemble's id: %w", err)
@@ -224,8 +225,8 @@ func (r *Recovery) writeSnapshot(to raft.SnapshotStore) error {
 	return sink.Close()
 }
 
-// Ask asks the other voters how they are, until ctx ends: those of the data, or of the configuration if these are not
-// known. a.Ensemble is filled in.
+// Ask asks the other voters for their status, until ctx ends: those of the data, or of the configuration if these
+// are not known. a.Ensemble is filled in.
 func (r *Recovery) Ask(ctx context.Context, a membership.Asker, configured []membership.Server) []membership.Peer {
 	a.Ensemble = r.report.Ensemble
 	return a.Ask(ctx, r.others(configured))
@@ -271,7 +272,7 @@ func (r *Recovery) Majority(peers []membership.Peer) bool {
 	return up > voters/2
 }
 
-// LongACLs returns the lists in the newest snapshot and in the log that no client could set any more, of a server that
+// LongACLs returns the lists in the newest snapshot and in the log that no client could set today, of a server that
 // may run. It applies nothing, and changes nothing.
 func LongACLs(files storage.Config) (found []state.LongACL, err error) {
 	err = files.Inspect(func(snapshot io.Reader) error {

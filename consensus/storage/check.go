@@ -18,11 +18,11 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 )
 
-// errDamaged says that a file of bbolt's is not what bbolt wrote.
+// errDamaged reports that a bbolt file is not as bbolt wrote it.
 var errDamaged = errors.New("it is damaged")
 
-// checkBolt reads a file of bbolt's through. bbolt panics at a page that is not what it should be, and the kernel ends
-// a process that reads where a file was cut off: both are errDamaged here. A file that is missing is none.
+// checkBolt reads a bbolt file from beginning to end. bbolt panics at an invalid page, and the kernel kills a
+// process that reads past the end of a truncated file: both are errDamaged here. A missing file is no error.
 func checkBolt(path string) (err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -57,9 +57,9 @@ func checkBolt(path string) (err error) {
 // keyLog is the key of stable.db for the number of the log that it belongs to.
 var keyLog = []byte("zk-lite.log")
 
-// verifyLog checks that log, term and vote belong together: with the log of another server, or an older copy of either,
-// a server would have forgotten what it has acknowledged. A server of release 1.0 has noted no log; the first one is
-// taken.
+// verifyLog checks that log, term and vote belong together: with the log of another server, or an older copy of
+// either, a server would have forgotten what it has acknowledged. A server of release 1.0 has noted no log; the
+// first one is accepted.
 func (s *Store) verifyLog(c *Config) error {
 	if s.Raftlog != nil {
 		id, err := s.Stable.GetUint64(keyLog)
@@ -94,8 +94,9 @@ func (s *Store) verifyLog(c *Config) error {
 	return nil
 }
 
-// verifyReach checks that snapshots and log belong together: what the log no longer has must be in a snapshot, and a
-// data directory without an identity has no log, but for the entry with which an ensemble begins.
+// verifyReach checks that snapshots and log belong together: entries that the log no longer has must be in a
+// snapshot, and a data directory without an identity has no log, except for the entry with which an ensemble
+// begins.
 func (s *Store) verifyReach(c *Config, hasIdentity bool) error {
 	first, err := s.Log.FirstIndex()
 	if err != nil {
@@ -125,18 +126,18 @@ func (s *Store) verifyReach(c *Config, hasIdentity bool) error {
 	return nil
 }
 
-// zookeeperDir is where ZooKeeper keeps its snapshots, under dataDir, and its log, under
-// dataLogDir, in every release of Apache's.
+// zookeeperDir is where every release of Apache ZooKeeper keeps its snapshots, under dataDir,
+// and its log, under dataLogDir.
 const zookeeperDir = "version-2"
 
-// ownNames are in a directory that a server of zk-lite has used. The directory snapshots is no
-// such name: an operator of ZooKeeper may have one.
+// ownNames are in a directory that a server of zk-lite has used. The directory snapshots is not
+// among them: an operator of ZooKeeper may have one.
 var ownNames = []string{identityName, stableName, "raftlog", "raftlog.db"}
 
-// RefuseZooKeeper finds ZooKeeper's data in directories that no server of zk-lite has used
-// yet. To start there would serve an empty tree, as if all data were lost, and clients
-// would create their znodes anew. Beside data of our own it is only mentioned in the log:
-// that server has started before, and must start again. Nothing is created or opened.
+// RefuseZooKeeper finds ZooKeeper's data in directories that no server of zk-lite has used yet.
+// A server that started there would serve an empty tree, as if all data were lost, and clients
+// would create their znodes again. Next to data of our own it is only logged: that server has
+// started before, and must start again. Nothing is created or opened.
 func (c *Config) RefuseZooKeeper() error {
 	logDir := c.LogDir
 	if logDir == "" {
@@ -170,9 +171,8 @@ func hasOwn(dir string) bool {
 	return false
 }
 
-// Inspect reads the newest snapshot and the log, of a server that may run: it changes nothing, and misses what is
-// written meanwhile. What is not there is left out. The log of a server with log.store=boltdb cannot be read while it
-// runs.
+// Inspect reads the newest snapshot and the log of a server that may run: it changes nothing, and misses concurrent
+// writes. Missing files are left out. The log of a server with log.store=boltdb cannot be read while it runs.
 func (c *Config) Inspect(snapshot func(io.Reader) error, entry func(*raft.Log) error) error {
 	newest, err := newestSnapshotDir(c.Dir)
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 )
 
-// closeToOthers makes a directory that only this server's user may enter. One that exists is closed to other
-// users: raft made it, and the files in it, readable by everybody. Its group may stay: that is an operator's
-// choice. So may the data directory itself, which is often made by an installation; all data lie deeper.
+// closeToOthers makes a directory that only this server's user may enter. An existing one is closed to other
+// users: raft made it, and the files in it, readable by everyone. Its group may stay: that is an operator's
+// choice. So may the data directory itself, which is often made by an installation; all data are in
+// directories below.
 func closeToOthers(dir string, logger *slog.Logger) error {
 	const others = 0o007
 	if err := os.Mkdir(dir, 0o700); err == nil || !errors.Is(err, fs.ErrExist) {
@@ -37,7 +38,8 @@ func closeToOthers(dir string, logger *slog.Logger) error {
 	return nil
 }
 
-// CheckIdentity refuses a data directory that belongs to another server. One without an identity belongs to nobody yet.
+// CheckIdentity refuses a data directory that belongs to another server. One without an identity belongs to no
+// server yet.
 func (c *Config) CheckIdentity(server state.ServerID) error {
 	id, err := identityFile(filepath.Join(c.Dir, "identity.json")).Load()
 	if err != nil || id == nil {
@@ -46,7 +48,7 @@ func (c *Config) CheckIdentity(server state.ServerID) error {
 	return id.Check(server)
 }
 
-// Check is CheckIdentity of an identity that has been read.
+// Check is CheckIdentity for an identity that has been read.
 func (id *Identity) Check(server state.ServerID) error {
 	if id.Server == server {
 		return nil
@@ -81,7 +83,7 @@ func newestSnapshotDir(dir string) (string, error) {
 	for _, e := range entries {
 		parts := strings.Split(e.Name(), "-")
 		if !e.IsDir() || len(parts) != 3 {
-			continue // among them those with .tmp behind, which were not finished
+			continue // including those that end in .tmp, which were not finished
 		}
 		var key [3]uint64
 		ok := true
@@ -137,7 +139,8 @@ func (s *Store) LastIndex() uint64 {
 	return last
 }
 
-// kept is what has to stay at its place while the server runs, since a start looks for it there.
+// kept is a file that must stay in its place while the server runs, since a start looks for it
+// there.
 type kept struct {
 	path string
 	info os.FileInfo
@@ -159,8 +162,8 @@ func (s *Store) keep(c *Config) error {
 	return nil
 }
 
-// Lost reports that a file or directory that this server has open is not at its place any more, which the kernel does
-// not mind: it writes on, and the next start finds nothing.
+// Lost reports that a file or directory that this server has open is no longer in its place. The kernel does not
+// mind: the server keeps writing, and the next start finds nothing.
 func (s *Store) Lost() error {
 	for _, k := range s.kept {
 		info, err := os.Stat(k.path)
@@ -174,7 +177,7 @@ func (s *Store) Lost() error {
 	return nil
 }
 
-// InUse reports whether a process has a server's data directory open. An error says why that is not known.
+// InUse reports whether a process has a server's data directory open. An error is why that is not known.
 func InUse(dir string) (bool, error) {
 	path := filepath.Join(dir, stableName)
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Millisecond})

@@ -17,31 +17,30 @@ import (
 )
 
 const (
-	// HangLimit is how long a write may take before a leader's peer connections
-	// are cut, so that the others elect: raft's heartbeats go on while its main
-	// loop waits for the disk.
+	// HangLimit is how long a write may take before a leader's peer connections are cut, so
+	// that the others elect: raft's heartbeats continue while its main loop waits for the disk.
 	HangLimit = 5 * time.Second
-	// retryInterval is the pause between two tries to write term or vote to a full
-	// disk, where raft would panic on the first error, or the log of a lone server.
+	// retryInterval is the pause between two attempts to write term or vote to a full disk,
+	// where raft would panic on the first error, or the log of a lone server.
 	retryInterval = 100 * time.Millisecond
 	// lookInterval is how often WatchFiles looks.
 	lookInterval = time.Second
-	// campaignPause is for how many election timeouts after its log has refused a write a server does
-	// not campaign. Without it a leader that steps down for that reason campaigns at once, its log as
-	// long as any other's, wins as often as not, and steps down again: up to seven seconds without a
-	// leader were seen. It is bounded, because the others may need this server's log, and it learns
+	// campaignPause is for how many election timeouts a server does not campaign after its log has
+	// refused a write. Without it a leader that steps down for that reason campaigns at once, its log
+	// as long as any other's, wins as often as not, and steps down again: up to seven seconds without
+	// a leader were seen. It is bounded, because the others may need this server's log, and it learns
 	// that there is room again only by writing.
 	campaignPause = 5
 )
 
-// MonitorConfig is what a Monitor is made of.
+// MonitorConfig configures a Monitor.
 type MonitorConfig struct {
 	Self            raft.ServerID
 	Store           *Store
 	ElectionTimeout time.Duration
 	Logger          *slog.Logger
-	Stopping        context.Context // has ended when the server is closed
-	// Applied is what was applied here, also before a restart. nil: it is not known.
+	Stopping        context.Context // done when the server is closed
+	// Applied records what was applied here, also before a restart; nil: not known.
 	Applied *selfcheck.Record
 
 	Fatal func(error)
@@ -49,20 +48,20 @@ type MonitorConfig struct {
 	Forked func(from, applied uint64)
 }
 
-// Monitor stands between raft and its stores. It measures for how long raft waits for them, and remembers
-// what they refused.
+// Monitor wraps raft's stores. It measures for how long raft waits for them, and remembers the errors
+// that they returned.
 type Monitor struct {
 	cfg   MonitorConfig
 	start time.Time
 	raft  atomic.Pointer[raft.Raft] // nil: it does not run
 	busy  atomic.Int64              // now() when raft's main loop began to wait; 0: it does not
-	// refused is now() when the log refused a write, and refusing when it began to; 0: it has
-	// taken one since.
+	// refused is now() when the log last refused a write, and refusing when it began to; 0: it
+	// has taken one since.
 	refused, refusing atomic.Int64
 	terms             atomic.Pointer[termStore] // nil: raft has not been started
 
 	logFault, stableFault fault
-	lost                  atomic.Pointer[string] // how the server's files are gone; nil: they are not
+	lost                  atomic.Pointer[string] // why the server's files are lost; nil: they are not
 	repeats               repeats.Filter
 }
 
@@ -95,7 +94,8 @@ func (m *Monitor) PersistTerm() {
 	}
 }
 
-// Attach notes that raft runs. Before, errors of the store of term and vote are returned.
+// Attach gives the monitor the running raft. Before, errors of the store of term and vote are
+// returned.
 func (m *Monitor) Attach(r *raft.Raft) { m.raft.Store(r) }
 
 // Alone reports whether this server has the only vote, so that no other can lead.
@@ -136,13 +136,13 @@ func (f *fault) note(err error) {
 	switch {
 	case err != nil:
 		f.last.Store(&err)
-	case f.last.Load() != nil: // read first: it is nil nearly always
+	case f.last.Load() != nil: // read first: it is almost always nil
 		f.last.Store(nil)
 	}
 }
 
 // Fault returns the error of the last write to the log, or to the store of term and vote; empty if both
-// succeeded. A store is only well again when it has taken a write itself: the vote may fit where the log
+// succeeded. A store has recovered only when it has taken a write itself: the vote may fit where the log
 // does not.
 func (m *Monitor) Fault() string {
 	for _, f := range []*fault{&m.logFault, &m.stableFault} {
@@ -153,8 +153,8 @@ func (m *Monitor) Fault() string {
 	return ""
 }
 
-// WatchFiles checks, until ctx or raft ends, that what this server writes to is still where its next start looks for
-// it.
+// WatchFiles checks, until ctx or raft ends, that the files that this server writes are still where its next start
+// looks for them.
 func (m *Monitor) WatchFiles(ctx context.Context) {
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
@@ -179,7 +179,8 @@ func (m *Monitor) WatchFiles(ctx context.Context) {
 	}
 }
 
-// Lost returns how this server's files are not where its next start looks for them; empty: they are.
+// Lost returns which of this server's files are not where its next start looks for them; empty:
+// none.
 func (m *Monitor) Lost() string {
 	if text := m.lost.Load(); text != nil {
 		return *text
@@ -193,14 +194,14 @@ type watchedLog struct {
 	m *Monitor
 }
 
-// IsMonotonic implements raft.MonotonicLogStore for the store within.
+// IsMonotonic implements raft.MonotonicLogStore for the wrapped store.
 func (w *watchedLog) IsMonotonic() bool {
 	m, ok := w.LogStore.(raft.MonotonicLogStore)
 	return ok && m.IsMonotonic()
 }
 
-// DeleteRange refuses to delete entries that were applied from the end of the log, unless a snapshot has them: a
-// leader that asks for it has another history, since such entries were committed.
+// DeleteRange refuses to delete applied entries from the end of the log, unless a snapshot has them: a leader
+// that asks for it has another history, since such entries were committed.
 func (w *watchedLog) DeleteRange(first, last uint64) error {
 	m := w.m
 	if m.cfg.Applied == nil {
@@ -220,8 +221,8 @@ func (w *watchedLog) DeleteRange(first, last uint64) error {
 
 func (w *watchedLog) StoreLog(l *raft.Log) error { return w.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs returns errors, on which a leader steps down for another. A lone server tries until it
-// succeeds instead: it would be elected again at once, and again.
+// StoreLogs returns errors, on which a leader steps down for another. A lone server retries until
+// it succeeds instead: it would be elected again at once, and again.
 func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
 	m := w.m
 	m.begin()
@@ -244,14 +245,14 @@ func (w *watchedLog) StoreLogs(logs []*raft.Log) error {
 	}
 }
 
-// logOnce logs an error of the disk, which meets every write, once in a while.
+// logOnce logs an error of the disk, which every write meets, at most once in a while.
 func (m *Monitor) logOnce(msg string, err error) {
 	if pass, leftOut := m.repeats.Pass(msg); pass {
 		m.cfg.Logger.Error(msg, "error", err, "left_out", leftOut)
 	}
 }
 
-// pause waits between two tries, and reports false when the server is closed.
+// pause waits between two attempts, and returns false when the server is closed.
 func (m *Monitor) pause() bool {
 	select {
 	case <-m.cfg.Stopping.Done():
@@ -266,13 +267,13 @@ func (m *Monitor) noteRefusal(refused bool, now int64) {
 	case refused:
 		m.refused.Store(now)
 		m.refusing.CompareAndSwap(0, now)
-	case m.refused.Load() != 0: // read first: it is 0 nearly always
+	case m.refused.Load() != 0: // read first: it is almost always 0
 		m.refused.Store(0)
 		m.refusing.Store(0)
 	}
 }
 
-// UnwritableFor returns for how long this server has not been able to write its log: it applies
+// UnwritableFor returns for how long this server has been unable to write its log: it applies
 // nothing meanwhile, and its clients are better off elsewhere.
 func (m *Monitor) UnwritableFor() time.Duration {
 	d := m.Waiting()
@@ -288,10 +289,10 @@ func (m *Monitor) MayCampaign() bool {
 	return at == 0 || time.Duration(m.now()-at) >= campaignPause*m.cfg.ElectionTimeout
 }
 
-// retryWhileFull writes term or vote, on which raft panics when it fails. A full disk is waited for: a server
-// that cannot write its vote does not vote, and that is all. After any other error nobody knows what the
-// disk holds, and the process must end. So it returns nil, or not at all: a goroutine that ends cannot act
-// on a term that the disk does not have. Only while raft is being started does it return errors.
+// retryWhileFull writes term or vote; raft panics when that fails. It waits while the disk is full: a server
+// that cannot write its vote only does not vote. After any other error no one knows what the disk holds, and
+// the process must end. So it returns nil, or not at all: a goroutine that ends cannot act on a term that the
+// disk does not have. Only while raft is being started does it return errors.
 func (m *Monitor) retryWhileFull(write func() error) error {
 	for {
 		err := write()

@@ -17,15 +17,15 @@ import (
 const (
 	identityName = "identity.json"
 	stableName   = "stable.db"
-	newName      = "recover.new" // where Replace makes what it puts in
+	newName      = "recover.new" // where Replace builds the new files
 )
 
-// Identity reads to whom the data directory belongs, and makes nothing; nil: to nobody yet.
+// Identity reads whom the data directory belongs to, and makes nothing; nil: no server yet.
 func (c *Config) Identity() (*Identity, error) {
 	return identityFile(filepath.Join(c.Dir, identityName)).Load()
 }
 
-// Term reads raft's term from a store that nobody uses.
+// Term reads raft's term from a store that is not in use.
 func Term(s raft.StableStore) (uint64, error) {
 	t, err := openTerms(s, nil)
 	if err != nil {
@@ -37,11 +37,11 @@ func Term(s raft.StableStore) (uint64, error) {
 // SetTerm writes raft's term into a new store.
 func SetTerm(s raft.StableStore, term uint64) error { return s.SetUint64([]byte(keyTerm), term) }
 
-// Replace puts a new store, which fill writes, in the place of one that nobody has open. What was there is moved into
-// a directory beside it, whose name is returned, in dataDir and in dataLogDir.
+// Replace puts a new store, which fill writes, in the place of one that no process has open. The former files are
+// moved into a directory beside it, in dataDir and in dataLogDir; its name is returned.
 //
 // A crash in between leaves an identity without stable.db, with which no server starts (openStable): that file is
-// taken away first, and put in last.
+// removed first, and added last.
 func Replace(c Config, now time.Time, fill func(*Store) error) (kept string, err error) {
 	if c.LogDir == "" {
 		c.LogDir = c.Dir
@@ -50,7 +50,7 @@ func Replace(c Config, now time.Time, fill func(*Store) error) (kept string, err
 	next := c
 	next.Dir, next.LogDir = filepath.Join(c.Dir, newName), filepath.Join(c.LogDir, newName)
 	for _, dir := range []string{next.Dir, next.LogDir} {
-		if err := os.RemoveAll(dir); err != nil { // of an earlier try
+		if err := os.RemoveAll(dir); err != nil { // of an earlier attempt
 			return "", fmt.Errorf("making a new store: %w", err)
 		}
 	}
@@ -97,7 +97,7 @@ func exchange(c, next *Config, kept string) error {
 		if err := os.Rename(m.from, m.to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := syncDir(filepath.Dir(m.to)); err != nil { // the order counts
+		if err := syncDir(filepath.Dir(m.to)); err != nil { // the order matters
 			return err
 		}
 	}

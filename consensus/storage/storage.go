@@ -1,6 +1,6 @@
 // Package storage keeps what must survive a server: its identity, raft's log, term and vote, and snapshots. Open
-// verifies all of it, and names what is damaged with its remedy. The Monitor stands between raft and the stores,
-// and measures for how long raft waits for them.
+// verifies all of it, and names what is damaged with its remedy. The Monitor wraps raft's stores, and measures
+// for how long raft waits for them.
 //
 // It starts no goroutine and has no locks: the Monitor's fields are atomic, and raft's main loop writes them.
 package storage
@@ -29,7 +29,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/durable"
 )
 
-// Store is where a server keeps what must survive it.
+// Store is a server's durable state.
 type Store struct {
 	Identity  IdentityStore
 	Log       raft.LogStore
@@ -71,7 +71,7 @@ const (
 	LogBolt    LogKind = "boltdb"  // hashicorp/raft-boltdb
 )
 
-// Config is where on disk a server keeps its files.
+// Config configures where on disk a server keeps its files.
 type Config struct {
 	Dir    string // identity, term and vote, snapshots
 	LogDir string // raft's log; empty: Dir
@@ -83,16 +83,16 @@ type Config struct {
 	OnFatal     func(error) // see raftlog.Options
 }
 
-// remedy is what to do about a damaged or missing file. To remove it is no way: a server
-// without its term and vote may vote twice, and an older snapshot does not reach to where
-// the log begins.
+// remedy is the advice for a damaged or missing file. Removing it is no remedy: a server
+// without its term and vote may vote twice, and an older snapshot does not reach to the
+// beginning of the log.
 const remedy = "restore the file, or remove this server from the ensemble, empty its data " +
 	"directories but for myid, and add it as a new one; a standalone server starts " +
 	"empty, and is given a backup"
 
-// Open opens, or creates, a server's storage. It verifies the log and
-// the newest snapshot: damage is an error with the file and the remedy. The data
-// of an Apache ZooKeeper is one too, before anything is created (RefuseZooKeeper).
+// Open opens, or creates, a server's storage. It verifies the log and the newest snapshot: an
+// error names the damaged file and the remedy. The data of an Apache ZooKeeper is an error too,
+// before anything is created (RefuseZooKeeper).
 func Open(c Config) (Store, error) {
 	if c.LogDir == "" {
 		c.LogDir = c.Dir
@@ -145,7 +145,7 @@ func Open(c Config) (Store, error) {
 func openStable(dir string, hasIdentity bool) (*raftboltdb.BoltStore, error) {
 	path := filepath.Join(dir, stableName)
 	if info, err := os.Stat(path); hasIdentity &&
-		(errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) { // bbolt takes that for new
+		(errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0) { // bbolt takes an empty file for a new one
 		return nil, fmt.Errorf("%s, with the term and the vote of this server, is missing; %s", path, remedy)
 	}
 	err := checkBolt(path)
@@ -207,8 +207,8 @@ func (s *Store) openLog(c *Config, hasIdentity bool, closeStable func() error) e
 	return nil
 }
 
-// verifySnapshots reads the newest snapshot through. raft would fall back to
-// an older one silently.
+// verifySnapshots reads the newest snapshot from beginning to end. raft would fall back to an
+// older one silently.
 func verifySnapshots(dir string) error {
 	store, err := raft.NewFileSnapshotStore(dir, 2, io.Discard)
 	if err != nil {
@@ -239,7 +239,8 @@ func verifySnapshots(dir string) error {
 // identityFile is the IdentityStore of a data directory.
 type identityFile string
 
-// formatVersion is that of the whole data directory: of identity.json, and that the other files have versions.
+// formatVersion is that of the whole data directory: it covers identity.json, and that the other files have
+// versions.
 const formatVersion = 1
 
 type identityJSON struct {

@@ -12,7 +12,7 @@ import (
 	deliberate "github.com/zk-lite/zk-lite/internal/fault"
 )
 
-// raft's names for what a termStore keeps together.
+// raft's names for the values that a termStore keeps together.
 const (
 	keyTerm      = "CurrentTerm"
 	keyVoteTerm  = "LastVoteTerm"
@@ -34,27 +34,27 @@ const (
 // twelve (docs/adr/0019).
 //
 // A new term and the term of a vote stay in memory until the candidate comes, which raft writes last, or
-// until persist. INVARIANT: before anything that follows from them leaves this server, and before its
-// log takes an entry, they are on the disk: the transport calls persist before it sends, the watched log
-// before it writes, and a vote, with which a candidate counts itself, returns when it is on the disk. So a
-// crash finds a server as hashicorp/raft's own order of writes might have left it: with a term that
-// nobody has heard of forgotten.
+// until persist. INVARIANT: before anything that follows from them leaves this server, and before its log
+// takes an entry, they are on disk: the transport calls persist before it sends, the watched log before it
+// writes, and a vote, with which a candidate counts itself, returns when it is on disk. So a crash finds a
+// server as hashicorp/raft's own order of writes might have left it: without a term that no other server
+// has heard of.
 type termStore struct {
 	raft.StableStore // everything else
 
 	m       *Monitor
 	changed atomic.Bool // memory is ahead of the disk
 
-	// token is held by who uses the fields below. It is a channel, so that waiting for it counts as waiting
-	// in a synctest bubble.
+	// token is held by the goroutine that uses the fields below. It is a channel, so that waiting for it
+	// counts as waiting in a synctest bubble.
 	token     chan struct{}
 	term      uint64
 	voteTerm  uint64
 	candidate []byte
 }
 
-// openTerms reads term and vote, also from where raft itself has written them: a first start does, and so
-// did earlier builds.
+// openTerms reads term and vote, also from where raft itself has written them, as a first start and
+// earlier builds do.
 func openTerms(inner raft.StableStore, m *Monitor) (*termStore, error) {
 	s := &termStore{StableStore: inner, m: m, token: make(chan struct{}, 1)}
 	b, err := inner.Get(keyTermAndVote)

@@ -7,8 +7,8 @@
 // connections and an encoding of its own (package appendrpc). Four faults of hashicorp/raft are repaired
 // here, and the repairs cannot be switched off: heartbeats take raft's main loop (the fast path changes
 // term and state beside that loop, and can make replicas diverge); pipelining is refused (it can wedge
-// after one failed write, and its answers would bypass AppendEntries); a snapshot that comes late is not
-// installed, nor one while the server writes its own (snapshotguard.go).
+// after one failed write, and its answers would bypass AppendEntries); a snapshot that arrives late is
+// not installed, nor one while the server writes its own (snapshotguard.go).
 //
 // Three ideas are built on that. Each has its own switch, and its safety argument at the top of its file:
 //
@@ -29,7 +29,7 @@
 // New starts the pump between the NetworkTransport and raft's main loop, a goroutine that accepts append
 // connections and, unless switched off, the failure detector. There is one goroutine more per append
 // connection and, on a leader, one pusher per follower. An answer that is delayed, a vote that is asked
-// for or given, and a snapshot that comes have one for their duration. Close ends them all and waits.
+// for or given, and a snapshot that arrives have one for their duration. Close ends them all and waits.
 //
 // Promised: RPCs of one connection reach raft in the order of their arrival. Not promised: any
 // order between connections. Committed and the report of an ended connection never block. A slow

@@ -39,8 +39,8 @@ import (
 // assumes that followers refuse votes while they hear from the leader: nothing here may read by
 // LeaderLeaseTimeout.
 //
-// Why it is live: a promise ends by itself, however often its candidate asks again, and after suspectFor everything
-// is left to raft's timers.
+// Why it is live: a promise expires, however often its candidate asks again, and after suspectFor everything is
+// left to raft's timers.
 //
 // timeoutNow in raft checks neither state nor suffrage (a leader would step down, a non-voter
 // would campaign), hence the checks of steps 3 and 5 here.
@@ -53,8 +53,8 @@ const (
 	retryMax     = 80 * time.Millisecond // before later ones, each pause twice as long as the one before
 	suspectFor   = 2 * time.Second       // how long a finding counts, and its finder tries to act on it
 	staggerMin   = 2 * time.Millisecond  // between two ranks, so that the first need not compete
-	// promiseMin is how long a promise lasts, beyond what is known of disks and network: for a candidate that
-	// gets no processor. It matters only if the candidate dies.
+	// promiseMin is how long a promise lasts, beyond the known times of disks and network: for a candidate
+	// that gets no processor. It matters only if the candidate dies.
 	promiseMin = 250 * time.Millisecond
 	// A candidate and then its voters write term and vote (two syncs each), then the first entry.
 	promiseSyncs, promiseTrips = 12, 8
@@ -236,7 +236,7 @@ func (d *detector) round(r *raft.Raft, others []raft.Server, voters int) {
 	select {
 	case d.link.rpcs <- raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: d.header()}, RespChan: answer}:
 		d.link.count.elections.Add(1)
-	case <-broken: // another candidate's request for a vote has come meanwhile
+	case <-broken: // another candidate's request for a vote has arrived meanwhile
 		d.withdraw(others)
 		return
 	case <-d.link.done:

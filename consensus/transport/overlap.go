@@ -155,8 +155,8 @@ func (o *overlap) stalled() error {
 // waitAsLeader holds a follower's acknowledgement back until the leader's own disk has the entry.
 func (o *overlap) waitAsLeader(index uint64) error { return o.leaderWait(index) }
 
-// delay arranges that an acknowledgement leaves only when what it acknowledges is on this
-// server's disk.
+// delay holds an acknowledgement back until everything that it acknowledges is on this server's
+// disk.
 func (o *overlap) delay(out chan<- raft.RPCResponse, index uint64) chan<- raft.RPCResponse {
 	r := o.link.raft.Load()
 	if r == nil {

@@ -70,7 +70,7 @@ func (d *detector) ask(
 }
 
 // withdraw tells the others that this server does not use their promises, so that they can give them to another: it
-// asks for a pre-vote in term 0, which nobody grants.
+// asks for a pre-vote in term 0, which no server grants.
 func (d *detector) withdraw(others []raft.Server) {
 	for _, s := range others {
 		d.link.run(func() {
@@ -137,9 +137,9 @@ func (d *detector) answerPreVote(rpc raft.RPC, req *raft.RequestPreVoteRequest, 
 }
 
 // promiseFor gives a server that asks for a pre-vote this server's promise, unless another has it. This server
-// itself may have it, and takes it back for a better candidate until its own campaign begins. Who asks again gets no
-// more time: candidates of raft's own timer give no promise back and may ask again before it ends, so a few of them,
-// each without a majority, would keep one another waiting forever.
+// itself may have it, and takes it back for a better candidate until its own campaign begins. A server that asks
+// again gets no more time: candidates of raft's own timer give no promise back and may ask again before it ends, so
+// a few of them, each without a majority, would keep one another waiting forever.
 func (d *detector) promiseFor(asker raft.ServerID, better bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,8 +160,8 @@ func (d *detector) refused(asker raft.ServerID) {
 	d.promise.release(asker)
 }
 
-// noteAnswer counts the voters that have not granted this server's request for their votes. When it cannot win any
-// more, the next candidate need not wait for it.
+// noteAnswer counts the voters that have not granted this server's request for their votes. When it can no longer
+// win, the next candidate need not wait for it.
 func (d *detector) noteAnswer(granted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,8 +181,8 @@ func (d *detector) receiveVote(rpc *raft.RPC, req *raft.RequestVoteRequest) {
 		return
 	}
 	if leader := d.leaderElsewhere(r); leader != "" && d.suspects(r, leader) {
-		// raft would refuse, because it has a leader. A candidate of raft's own timer does not say that it may be
-		// voted for all the same, and has this server's pre-vote.
+		// raft would refuse, because it has a leader. A candidate of raft's own timer does not set this flag, and
+		// has this server's pre-vote.
 		req.LeadershipTransfer = true
 	}
 	promise := func() {
@@ -261,7 +261,7 @@ func lastEntry(r *raft.Raft) (index, term uint64) {
 //
 // The detector's mutex protects it.
 type promise struct {
-	to    raft.ServerID // empty: nobody
+	to    raft.ServerID // empty: no server
 	until time.Time
 	// campaigning is set when to is this server and a majority has agreed: it is not taken back then.
 	campaigning     bool
@@ -269,7 +269,7 @@ type promise struct {
 	broken          chan struct{} // closed when another gets the promise
 }
 
-// keptFor reports whether somebody else than id has the promise.
+// keptFor reports whether another server than id has the promise.
 func (p *promise) keptFor(id raft.ServerID) bool {
 	return p.to != "" && p.to != id && time.Now().Before(p.until)
 }
@@ -277,7 +277,7 @@ func (p *promise) keptFor(id raft.ServerID) bool {
 // madeTo reports whether id has the promise.
 func (p *promise) madeTo(id raft.ServerID) bool { return p.to == id && time.Now().Before(p.until) }
 
-// give gives the promise to id, whoever has it.
+// give gives the promise to id, even if another server has it.
 func (p *promise) give(id raft.ServerID, d time.Duration) {
 	if p.to != id || p.broken == nil {
 		if p.broken != nil {

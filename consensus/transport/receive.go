@@ -67,7 +67,8 @@ func (t *Transport) serveAppends(c *mux.Conn) {
 	t.logger.Log(context.Background(), level, ended, "server", c.ServerID(), "error", err, "left_out", leftOut)
 }
 
-// receiveFrom is receive for an RPC that came on a connection of a server, which speaks for no other one.
+// receiveFrom is receive for an RPC that arrived on the connection of a server, which must not speak for
+// another one.
 func (t *Transport) receiveFrom(from raft.ServerID, rpc raft.RPC) {
 	if x, ok := rpc.Command.(raft.WithRPCHeader); ok && string(x.GetRPCHeader().ID) != string(from) {
 		const refused = "a request that names another server as its sender is refused"
@@ -80,9 +81,9 @@ func (t *Transport) receiveFrom(from raft.ServerID, rpc raft.RPC) {
 	t.receive(rpc)
 }
 
-// receive delivers an RPC of another server to raft. On the way it refuses impossible terms, delays
+// receive delivers an RPC from another server to raft. On the way it refuses impossible terms, delays
 // acknowledgements of entries that may not be on this server's disk, answers snapshots that hold nothing new
-// and pre-votes about a leader that this server suspects, and notes who campaigns.
+// and pre-votes about a leader that this server suspects, and notes which servers campaign.
 func (t *Transport) receive(rpc raft.RPC) {
 	if err := t.checkRequest(rpc.Command); err != nil {
 		const refused = "a request of another server is refused"

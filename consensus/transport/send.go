@@ -100,7 +100,7 @@ func isHeartbeat(req *raft.AppendEntriesRequest) bool {
 	return len(req.Entries) == 0 && req.PrevLogEntry == 0 && req.LeaderCommitIndex == 0
 }
 
-// replicate sends what is not a heartbeat, once.
+// replicate sends a request other than a heartbeat, once.
 func (t *Transport) replicate(
 	id raft.ServerID, target raft.ServerAddress,
 	req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,

@@ -6,7 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// snapshotGuard stands between the leader's snapshots and raft. Two faults of raft need it.
+// snapshotGuard filters the leader's snapshots before raft sees them. Two faults of raft make
+// it necessary.
 //
 // First, raft's follower installs any snapshot that arrives in its term, and then empties its log, if
 // the store is monotonic. Such a snapshot may be old: the leader gave up on it long ago and it lay in
@@ -20,11 +21,10 @@ import (
 // Safety: what a snapshot holds is committed. If the entry at its last index has its last term, or was
 // applied here, then this server holds the same up to there for good, and success is true.
 //
-// Second, raft lets a server install the leader's snapshot while it writes one of its own. Afterwards it
-// takes for its newest the one that was finished last, although that may be the older one
-// (hashicorp/raft issue 248). The server's log then ends before what it has applied: it votes for others
-// that lack what it has acknowledged, and it needs the leader's snapshot again, which holds nothing new,
-// forever.
+// Second, raft lets a server install the leader's snapshot while it writes one of its own. Afterwards
+// its newest is the one that was finished last, although that may be the older one (hashicorp/raft issue
+// 248). The server's log then ends before what it has applied: it votes for others that lack what it has
+// acknowledged, and it needs the leader's snapshot again, which holds nothing new, forever.
 //
 // So there is one at a time. The leader's snapshot waits for the server's own, and while it is
 // installed the server begins none of its own, which would be superseded anyway.
@@ -67,7 +67,7 @@ func (g *snapshotGuard) receive(rpc raft.RPC, req *raft.InstallSnapshotRequest) 
 		case <-g.link.done:
 			return
 		}
-		if g.answer(rpc, req) { // it was new when it came, and may not be so any more
+		if g.answer(rpc, req) { // it was new when it arrived, and may no longer be
 			g.release()
 			return
 		}

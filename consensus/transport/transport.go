@@ -33,12 +33,12 @@ type Options struct {
 	// server stops acting as leader: then every AppendEntries fails, the lease runs out, and the
 	// followers elect. 0 means DefaultStallLimit, negative means no limit.
 	StallLimit time.Duration
-	// Silence is for how long a follower must not have heard its leader to suspect it. 0 leaves silent
-	// leaders to raft's timers.
+	// Silence is how long a follower must not have heard from its leader before it suspects it. 0
+	// leaves silent leaders to raft's timers.
 	Silence time.Duration
 }
 
-// Config is what a Transport is made of.
+// Config configures a Transport.
 type Config struct {
 	// Mux carries the connections. Required. The transport takes those of raft's kinds.
 	Mux *mux.Mux
@@ -46,7 +46,7 @@ type Config struct {
 	LocalID raft.ServerID
 	// Log is raft's log. Required. If it is an AsyncLog, its syncs are overlapped.
 	Log raft.LogStore
-	// PersistTerm returns when raft's term and vote are on the disk. It is called before anything that raft says
+	// PersistTerm returns when raft's term and vote are on the disk. It is called before any message of raft's
 	// in its term leaves this server. Nil means that they always are.
 	PersistTerm func()
 	// Timeout replaces DefaultTimeout when it is positive.
@@ -216,7 +216,7 @@ type Stats struct {
 	Heartbeats int64 // and as heartbeats
 
 	Pushes       int64 // commit indexes pushed to a follower
-	PushSkips    int64 // pushes left out because raft was about to say the same
+	PushSkips    int64 // pushes left out because raft was about to send the same
 	PushFailures int64 // pushes that could not be sent
 
 	Async   int64 // batches from which StoreLogs was allowed to return early
@@ -226,7 +226,7 @@ type Stats struct {
 	Stale int64 // snapshots not installed, because this server held what they hold
 
 	Probes    int64 // dials to a leader after a connection ended
-	Deaths    int64 // findings that the leader is gone or silent
+	Deaths    int64 // findings that the leader is dead or silent
 	Asks      int64 // pre-votes asked for on such a finding
 	Grants    int64 // pre-votes granted to another server that found the same
 	Elections int64 // elections started on such a finding

@@ -26,9 +26,9 @@ const (
 	// maxIdle is how many connections to a server are kept: replication, heartbeat and push take
 	// one each.
 	maxIdle = 3
-	// bufferSize is what is sent and read in one system call.
+	// bufferSize is how much is sent and read in one system call.
 	bufferSize = 64 << 10
-	// slowest is how fast a server must take requests, in bytes a second.
+	// slowest is the minimum rate at which a server must take requests, in bytes per second.
 	slowest = 4 << 20
 )
 

@@ -44,7 +44,8 @@ const (
 	// maxEntries bounds the entries of a request that is sent, in bytes, unless there is one only: raft puts up to
 	// MaxAppendEntries entries into one, however long they are (an entry may hold state.MaxCommand).
 	maxEntries = 64 << 20
-	// readStep is the most memory that an announced length takes by itself: more is taken as bytes come.
+	// readStep is the most memory that is allocated for an announced length at once: the rest is
+	// allocated as bytes arrive.
 	readStep = 1 << 20
 	// maxAnswer holds two names and a sentence.
 	maxAnswer = 4096

@@ -36,7 +36,7 @@ func (m *Mux) listen() {
 }
 
 // startHandshake starts the hello on a goroutine of its own. If too many others have not sent theirs, the one that
-// has waited longest gives way: a server sends its hello at once, and strangers may wait forever.
+// has waited longest is closed: a server sends its hello at once, and strangers may wait forever.
 func (m *Mux) startHandshake(raw net.Conn) {
 	m.mu.Lock()
 	if m.closed {
@@ -114,7 +114,7 @@ func (m *Mux) handshake(raw net.Conn) {
 }
 
 // admit checks the hello against this server's identity and bounds, and reserves a place in the
-// queue. If there are too many strangers, the one that came first gives way to another.
+// queue. If there are too many strangers, the one that came first is closed.
 func (m *Mux) admit(raw net.Conn, h hello, stranger bool) (*Conn, *RefusedError) {
 	m.mu.Lock()
 	c, refusal := m.admitLocked(raw, h, stranger)

@@ -103,7 +103,7 @@ func silence(err error) bool {
 }
 
 // readHello reads exactly one hello. A *RefusedError is an answer for the sender; any other error
-// means that the sender is not of this protocol, or gone.
+// means that the sender is not of this protocol, or has closed.
 func readHello(r io.Reader) (hello, error) {
 	var prefix [helloPrefix]byte
 	if n, err := io.ReadFull(r, prefix[:]); err != nil {

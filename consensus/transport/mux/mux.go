@@ -74,7 +74,7 @@ func (Credulous) Verify(net.Conn, Kind, uint64) error { return nil }
 // Stranger implements Guard.
 func (Credulous) Stranger(net.Conn) bool { return false }
 
-// address is a net.Addr made of text.
+// address is a net.Addr given as text.
 type address string
 
 func (address) Network() string  { return "tcp" }
@@ -120,7 +120,7 @@ type Mux struct {
 	inbound  int                // of conns, without strangers
 	waiting  [kinds]int         // places taken in queues, reserved ones included
 
-	strangers *list.List // of *Conn, of conns, in the order in which they came
+	strangers *list.List // of *Conn, of conns, in the order of arrival
 }
 
 // New starts accepting at once. Until SetIdentity only control connections are admitted.
@@ -213,8 +213,8 @@ func (m *Mux) accept(ctx context.Context, kind Kind) (*Conn, error) {
 }
 
 // CutRaft closes all raft connections of both directions and admits no new one until RestoreRaft. It is
-// for the watchdog of a leader whose disk hangs: raft's heartbeats go on while its main loop is stuck, so
-// the others would never elect without it. Inbound raft connections are refused too, because a stuck
+// for the watchdog of a leader whose disk hangs: raft's heartbeats continue while its main loop is stuck,
+// so the others would never elect without it. Inbound raft connections are refused too, because a stuck
 // main loop answers nothing.
 func (m *Mux) CutRaft() { m.shutRaft(gateCut) }
 
