@@ -1,5 +1,5 @@
 // Package crash ends the process on a panic before deferred functions run that could wait forever for a lock of the
-// goroutine that panics. It knows no lock and starts no goroutine.
+// panicking goroutine. It knows no lock and starts no goroutine.
 package crash
 
 import (
@@ -12,9 +12,9 @@ import (
 // ExitCode is that of a Go program that ends with a panic.
 const ExitCode = 2
 
-// OnPanic ends the process with the panic's stack on standard error, if there is one. A function that defers anything
-// that takes a lock defers OnPanic after it, so that it runs first; so does a caller whose panics someone would
-// recover. Panics with one of the values in except go on.
+// OnPanic ends the process if there is a panic, with its stack on standard error. A function that defers anything
+// that takes a lock defers OnPanic after it, so that it runs first; so does a caller whose panics would be
+// recovered. Panics with one of the values in except continue.
 func OnPanic(except ...error) {
 	x := recover()
 	if x == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// The markers that stand before the number in the names of a queue's znodes.
+// The markers before the number in the names of a queue's znodes.
 const (
 	Lock      = "lock-"    // Curator's InterProcessMutex
 	KazooLock = "__lock__" // kazoo's Lock, and its Election
@@ -23,7 +23,7 @@ const (
 	Lease     = "lease-"   // Curator's InterProcessSemaphoreV2
 )
 
-// Waiter is a znode in a queue; the first one holds what the queue is for.
+// Waiter is a znode in a queue; the first one holds the lock, or whatever the queue is for.
 type Waiter struct {
 	Name   string
 	Marker string
@@ -49,8 +49,8 @@ func Parse(name string, markers ...string) (w Waiter, ok bool) {
 	return Waiter{}, false
 }
 
-// Order returns those of a parent's children that are in the queue, first come first.
-// Others are left out.
+// Order returns those of a parent's children that are in the queue, oldest first. Others are
+// left out.
 //
 // Numbers are compared as in RFC 1982: the order is right where the counter wraps, as
 // long as the znodes of one queue are less than 2^31 creations apart.
@@ -75,8 +75,8 @@ func Order(children []string, markers ...string) []Waiter {
 	return all
 }
 
-// Ahead returns the waiters before the one with a name, first come first; queued is false if
-// it is not among the children, or not in the queue.
+// Ahead returns the waiters before the one with a name, oldest first; queued is false if it is
+// not among the children, or not in the queue.
 func Ahead(children []string, name string, markers ...string) (ahead []Waiter, queued bool) {
 	all := Order(children, markers...)
 	for i, w := range all {

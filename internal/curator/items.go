@@ -11,8 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Items is the kind of a queue of items: what their names begin with, before the number
-// that the server appends.
+// Items is the kind of a queue of items: the prefix of their names, before the number that the
+// server appends.
 type Items int
 
 // The kinds of queues of items.
@@ -22,7 +22,7 @@ const (
 	Delayed                  // DistributedDelayQueue: queue-|<milliseconds>|
 )
 
-// itemName is what the names of all items begin with.
+// itemName is the prefix of the names of all items.
 const itemName = "queue-"
 
 // Item is an item's name, and its place in the order.
@@ -77,7 +77,7 @@ func (k Items) Parse(name string) (item Item, ok bool) {
 	return item, ok && isNumber
 }
 
-// parsePriority reads <priority> and returns what follows.
+// parsePriority reads <priority> and returns the rest.
 func parsePriority(s string) (key int64, rest string, ok bool) {
 	const width = 9
 	if len(s) < width {
@@ -87,7 +87,7 @@ func parsePriority(s string) (key int64, rest string, ok bool) {
 	return int64(int32(bits)), s[width:], err == nil && s[:width] == priority(int32(bits))
 }
 
-// parseTime reads |<milliseconds>| and returns what follows.
+// parseTime reads |<milliseconds>| and returns the rest.
 func parseTime(s string) (key int64, rest string, ok bool) {
 	s, ok = strings.CutPrefix(s, "|")
 	digits, rest, ok2 := strings.Cut(s, "|")

@@ -1,6 +1,6 @@
-// Package digestmd5 is the server's side of SASL's mechanism DIGEST-MD5 (RFC 2831): authentication only, without
-// layers of integrity or confidentiality and without subsequent authentication (RFC 6331 says what the mechanism is
-// still worth).
+// Package digestmd5 is the server's side of the SASL mechanism DIGEST-MD5 (RFC 2831): authentication only, without
+// layers of integrity or confidentiality and without subsequent authentication (see RFC 6331 for the weaknesses of
+// the mechanism).
 //
 // It knows no users and no connections, and starts no goroutine.
 package digestmd5
@@ -19,7 +19,7 @@ import (
 // maxResponse bounds a client's response in bytes (RFC 2831, 2.1.2).
 const maxResponse = 4096
 
-// Config is what all exchanges of a server share.
+// Config is shared by all exchanges of a server.
 type Config struct {
 	Service, Host string // the digest-uri is Service/Host
 	Realm         string
@@ -37,8 +37,8 @@ type Exchange struct {
 // New begins an exchange.
 func New(cfg *Config) *Exchange { return &Exchange{cfg: cfg, nonce: rand.Text()} }
 
-// Next takes the client's next token and returns the server's. user is empty until the client has proved who it is.
-// After an error, and after the last token, the exchange is of no further use.
+// Next takes the client's next token and returns the server's. user is empty until the client has proved its
+// identity. After an error, and after the last token, the exchange is of no further use.
 func (e *Exchange) Next(token []byte) (reply []byte, user string, err error) {
 	e.step++
 	switch {
@@ -55,7 +55,7 @@ func (e *Exchange) Next(token []byte) (reply []byte, user string, err error) {
 	return nil, "", errors.New("the exchange has ended")
 }
 
-// errWrong does not tell a user that is not there from a wrong password.
+// errWrong does not distinguish an unknown user from a wrong password.
 var errWrong = errors.New("user or password is wrong")
 
 // check looks at the digest-response (2.1.2) and answers it (2.1.3).

@@ -1,4 +1,4 @@
-// Package durable writes files that survive a crash. It knows nothing of what is in them, and starts no goroutine.
+// Package durable writes files that survive a crash. It knows nothing of their content, and starts no goroutine.
 package durable
 
 import (

@@ -2,7 +2,7 @@
 // notice. Without the build tag "faults" On is the constant false and the compiler leaves the broken
 // branch out: nothing of it is in a normal binary.
 //
-// It decides nothing by itself: tests switch on one fault at a time. It starts no goroutine and has no lock.
+// It decides nothing itself: tests switch on one fault at a time. It starts no goroutine and has no lock.
 package fault
 
 // Fault is one promise that is broken.

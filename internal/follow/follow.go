@@ -31,7 +31,7 @@ type File[T any] struct {
 	failed string // why it could not be used then; empty: it could
 }
 
-// Open reads a file; the log calls it what. parse's errors must not repeat secrets.
+// Open reads a file; what is its name in the log. parse's errors must not repeat secrets.
 func Open[T any](what, path string, parse func(text []byte) (T, error), logger *slog.Logger) (*File[T], error) {
 	f := &File[T]{what: what, path: path, parse: parse, logger: logger, looked: time.Now(), stamp: StampOf(path)}
 	var err error
@@ -90,10 +90,10 @@ func (f *File[T]) read() (value T, err error) {
 	return value, nil
 }
 
-// Stamp shows whether a file has changed: its content, or who may read it.
+// Stamp shows whether a file has changed: its content or its permissions.
 type Stamp struct {
 	info    os.FileInfo
-	changed time.Time // of its data about the file (ctime), where the system says it
+	changed time.Time // of its metadata (ctime), where the system has it
 	err     string
 }
 

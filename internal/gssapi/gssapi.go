@@ -1,5 +1,5 @@
-// Package gssapi is the server's side of SASL's mechanism GSSAPI (RFC 4752): authentication only, without layers of
-// integrity or confidentiality. The security contexts, which are Kerberos's, come in through an interface.
+// Package gssapi is the server's side of the SASL mechanism GSSAPI (RFC 4752): authentication only, without layers
+// of integrity or confidentiality. An interface provides the security contexts, which are Kerberos's.
 //
 // It knows no keys and no connections, and starts no goroutine.
 package gssapi
@@ -45,8 +45,8 @@ func New(a Acceptor) *Exchange {
 	return e
 }
 
-// Next takes the client's next token and returns the server's. user is empty until the client has proved who it is.
-// After an error, and after the last token, the exchange is of no further use.
+// Next takes the client's next token and returns the server's. user is empty until the client has proved its
+// identity. After an error, and after the last token, the exchange is of no further use.
 func (e *Exchange) Next(token []byte) (reply []byte, user string, err error) {
 	step := e.next
 	e.next = ended
@@ -72,7 +72,7 @@ func (e *Exchange) accept(token []byte) (reply []byte, user string, err error) {
 	return reply, "", nil
 }
 
-// offer says which layers there are, and that no message is taken later.
+// offer lists the layers that there are, and announces that later messages are not accepted.
 func (e *Exchange) offer(token []byte) (reply []byte, user string, err error) {
 	if len(token) > 0 {
 		return nil, "", fmt.Errorf("a token of %d bytes, and it is the server's turn", len(token))
@@ -82,7 +82,8 @@ func (e *Exchange) offer(token []byte) (reply []byte, user string, err error) {
 	return reply, "", err
 }
 
-// choice takes what the client wants. It may name somebody to act for, which means nothing here.
+// choice reads the client's choice. The client may name an identity to act for, which means
+// nothing here.
 func (e *Exchange) choice(token []byte) (reply []byte, user string, err error) {
 	m, err := e.context.Unwrap(token)
 	if err != nil {

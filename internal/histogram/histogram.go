@@ -1,5 +1,5 @@
 // Package histogram counts durations in buckets with fixed bounds. It takes no lock, reads no clock and starts no
-// goroutine; package api/metrics writes what was counted.
+// goroutine; package api/metrics writes the counts.
 package histogram
 
 import (
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Bounds are the upper bounds of the buckets, each within its own: from a read out of memory to the time that a
-// request may take. What took longer than the last is in a bucket behind it.
+// Bounds are the inclusive upper bounds of the buckets: from a read from memory to the longest time that a
+// request may take. Durations above the last are in one more bucket.
 var Bounds = [...]time.Duration{
 	50 * time.Microsecond, 100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
 	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond,
@@ -43,7 +43,7 @@ func (h *Histogram) Observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-// Counts returns what was counted so far.
+// Counts returns the counts so far.
 func (h *Histogram) Counts() Counts {
 	c := Counts{Sum: time.Duration(h.sum.Load())}
 	for i := range h.within {
@@ -52,13 +52,13 @@ func (h *Histogram) Counts() Counts {
 	return c
 }
 
-// Counts is what a Histogram has counted until one moment.
+// Counts are the counts of a Histogram at one moment.
 type Counts struct {
 	Within [len(Bounds) + 1]int64 // above the bound before, and no more than the one of the same number
 	Sum    time.Duration          // of all
 }
 
-// Add adds what another Histogram has counted.
+// Add adds the counts of another Histogram.
 func (c *Counts) Add(o Counts) {
 	c.Sum += o.Sum
 	for i, n := range o.Within {

@@ -5,7 +5,7 @@
 //	    some.package.LoginModule required option="value";
 //	};
 //
-// What the modules and options mean is said by those who use them. It opens no files and starts no goroutine.
+// Its users interpret the modules and options. It opens no files and starts no goroutine.
 package jaas
 
 import (
@@ -56,7 +56,7 @@ const (
 
 // parser has one token in hand.
 type parser struct {
-	text  string // what follows
+	text  string // the rest
 	line  int    // where the token in hand ends
 	kind  kind
 	token string

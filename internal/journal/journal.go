@@ -1,4 +1,4 @@
-// Package journal keeps the newest of a kind of records in memory, for those who ask for them page by page and for a
+// Package journal keeps the newest records of a kind in memory, for readers that fetch them page by page and for a
 // log that reports each of them once. It logs nothing itself, starts no goroutine and has no lock.
 package journal
 

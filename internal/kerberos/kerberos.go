@@ -2,8 +2,8 @@
 // internal/gssapi, with the keys of a keytab. It asks no KDC for anything, and is the only package that knows which
 // library does the work (docs/adr/0023).
 //
-// Tickets, session keys and subkeys must be of AES (RFC 3962, RFC 8009): what is older is refused (RFC 8429). It starts
-// no goroutine.
+// Tickets, session keys and subkeys must be of AES (RFC 3962, RFC 8009): older kinds are refused (RFC 8429). It
+// starts no goroutine.
 package kerberos
 
 import (
@@ -177,7 +177,8 @@ func wantsMutual(q *messages.APReq) (bool, error) {
 	return binary.LittleEndian.Uint32(sum.Checksum[size-4:])&mutual != 0, nil
 }
 
-// answer makes the AP-REP, with a key of this server's: what a client has sent to another one is worth nothing here.
+// answer makes the AP-REP, with a key of this server's: a message that a client has sent to another server is worth
+// nothing here.
 func (c *context) answer(q *messages.APReq) ([]byte, error) {
 	etype, err := crypto.GetEtype(c.key.KeyType)
 	if err != nil {
@@ -256,7 +257,7 @@ func (c *context) Unwrap(token []byte) (message []byte, err error) {
 	}
 	body := slices.Clone(token[krb.HdrLen:])
 	if n := int(binary.BigEndian.Uint16(token[6:])); len(body) > 0 {
-		// What is behind the header was rotated to the right.
+		// The bytes after the header were rotated to the right.
 		n %= len(body)
 		body = append(body[n:], body[:n]...)
 	}
@@ -289,8 +290,9 @@ type Replays struct {
 	by       map[string]int // of now, by the principal
 }
 
-// add remembers one of a principal. The error says that it was used before, or that there is no room for it: a
-// principal may have as many as there is room left for, so that whoever takes much leaves as much to all others.
+// add remembers an authenticator of a principal. It returns an error if that was used before, or if there is no
+// room for it: a principal may have as many as there is room left for, so that one that takes much leaves as
+// much to all others.
 func (r *Replays) add(principal string, sum [sha256.Size]byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// roomShare of the machine's memory is what a heap may grow by between two
-	// collections, however small it is: little enough for several servers on one
-	// machine.
+	// roomShare of the machine's memory is how much a heap may grow between two collections,
+	// however small it is: little enough for several servers on one machine.
 	roomShare = 256
 	minRoom   = 16 << 20
 	// maxRoom is where more has no effect that could be measured.
 	maxRoom = 128 << 20
-	// smallestHeap is what the runtime counts a smaller heap as.
+	// smallestHeap is the size that the runtime assumes for a smaller heap.
 	smallestHeap = 4 << 20
 	// usual is Go's default: collect when the heap has doubled.
 	usual = 100
-	// limitPercent of the machine's memory is the soft limit. What is above is for
-	// the page cache, in which the log is, and for stacks and buffers of the kernel.
+	// limitPercent of the machine's memory is the soft limit. The rest is for the page cache,
+	// which holds the log, and for stacks and buffers of the kernel.
 	limitPercent = 75
 )
 
@@ -64,8 +63,8 @@ func TuneCollector(logger *slog.Logger) (stop func()) {
 // roomOf is how much a heap may grow by on a machine with this memory.
 func roomOf(total int64) int64 { return min(max(total/roomShare, minRoom), maxRoom) }
 
-// percentFor is the GOGC by which a heap with so many bytes alive grows by room,
-// or doubles if it is larger than that.
+// percentFor is the GOGC with which a heap with live bytes grows by room, or doubles if it is
+// larger than that.
 func percentFor(live, room int64) int {
 	return int(max(usual, room*100/max(live, smallestHeap)))
 }
@@ -109,7 +108,7 @@ func (t *tuner) adjust() {
 	debug.SetGCPercent(want)
 }
 
-// liveHeap is what the last collection has found alive, 0 before the first.
+// liveHeap is the live heap of the last collection, 0 before the first.
 func liveHeap() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
@@ -179,8 +178,8 @@ func parseMemInfo(text string) int64 {
 	return 0
 }
 
-// parseLimit returns a control group's limit in bytes, 0 for "max" and what is
-// no number.
+// parseLimit returns a control group's limit in bytes, 0 for "max" and anything that is no
+// number.
 func parseLimit(text string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil {

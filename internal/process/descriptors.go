@@ -19,8 +19,8 @@ const (
 // DescriptorLimit names the limit in logs.
 const DescriptorLimit = "RLIMIT_NOFILE"
 
-// Descriptors shares out the file descriptors of the process, so that clients leave some to other servers, to files,
-// and to those who ask for this server's health. It counts connections; it neither accepts nor closes any.
+// Descriptors shares out the file descriptors of the process, so that clients leave some to other servers, to
+// files, and to health checks. It counts connections; it neither accepts nor closes any.
 type Descriptors struct {
 	capacity int
 	// Clients is the share of the ZooKeeper port, HTTP that of the HTTP port.
@@ -44,7 +44,7 @@ type DescriptorShare struct {
 func OwnDescriptors() *Descriptors {
 	limit, err := MaxDescriptors()
 	if err != nil {
-		limit = maxDescriptors // the system will refuse what is too much
+		limit = maxDescriptors // the system will refuse any above its limit
 	}
 	return NewDescriptors(limit)
 }

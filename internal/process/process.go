@@ -1,5 +1,6 @@
-// Package process measures what this process uses and may use of the machine: processors, memory, descriptors and room
-// on disks. It sets Go's garbage collector and the number of processors by that, if the command line asks for it.
+// Package process measures what this process uses and may use of the machine: processors, memory, descriptors and
+// room on disks. It sets Go's garbage collector and the number of processors accordingly, if the command line asks
+// for it.
 package process
 
 import (
@@ -11,7 +12,7 @@ import (
 
 var started = time.Now()
 
-// Usage is what the process uses, in the terms of Prometheus's client libraries.
+// Usage is how much the process uses, in the terms of Prometheus's client libraries.
 type Usage struct {
 	Started  time.Time     // when, about
 	CPU      time.Duration // of all its threads, since the start

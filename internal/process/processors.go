@@ -15,19 +15,19 @@ const (
 	checkIdle = 500 * time.Millisecond
 	idleBelow = 0.1
 	// upAt is the share of one processor, used since the last check, from which requests begin to wait for
-	// each other: at eight tenths the mean wait is twice what a request takes.
+	// each other: at eight tenths the mean wait is twice the time of a request.
 	upAt = 0.8
 	// downBelow, for as long as downAfter, is little enough for one processor. The distance to upAt exceeds
-	// what loads vary, because each change stops the world.
+	// the variation of loads, because each change stops the world.
 	downBelow = 0.6
 	downAfter = 2 * time.Second
 )
 
-// AdjustProcessors adjusts GOMAXPROCS, the number of processors that run Go code, to what the process uses of them: one
-// while it needs less than one, all of them once it needs more. It does so on one goroutine until stop is called, which
-// sets Go's default again, and may be in effect once in a process. It does nothing with a single processor, where
-// GOMAXPROCS is in the environment, and on systems on which a process cannot read its CPU time. The setting
-// runtime.adjustProcessors turns it off.
+// AdjustProcessors adjusts GOMAXPROCS, the number of processors that run Go code, to how many of them the process
+// uses: one while it needs less than one, all of them once it needs more. It does so on one goroutine until stop is
+// called, which sets Go's default again, and may be in effect once in a process. It does nothing with a single
+// processor, where GOMAXPROCS is in the environment, and on systems on which a process cannot read its CPU time.
+// The setting runtime.adjustProcessors turns it off.
 //
 // With more than one, Go wakes a second thread whenever a goroutine becomes ready, in case there is more
 // to do, and that thread sleeps again when there is not. A server does this several times per entry. Three

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// Now returns what the process uses now, as far as it is known on this system.
+// Now returns the present usage, as far as it is known on this system.
 func Now() Usage { return Usage{Started: started} }
 
 // MaxDescriptors is not known here.

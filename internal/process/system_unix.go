@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Now returns what the process uses now.
+// Now returns the present usage.
 func Now() Usage {
 	u := Usage{Started: started}
 	var r syscall.Rusage

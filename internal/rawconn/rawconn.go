@@ -84,8 +84,8 @@ type transfer struct {
 	once func(fd uintptr) (done bool) // is writeOnce, made once
 
 	mu    sync.Mutex    // held during a Read or Write; protects the fields below
-	b     []byte        // in: room for what comes; out: what is still to be sent
-	n     int           // in: what has come
+	b     []byte        // in: room for received bytes; out: bytes still to be sent
+	n     int           // in: received bytes
 	errno syscall.Errno // of the last system call
 }
 

@@ -1,6 +1,5 @@
-// Package repeats keeps a log readable and small. A Filter tells which of the messages that come again and again to
-// leave out, and how many were. A Handler bounds how fast the log grows, whatever the messages are. It starts no
-// goroutine.
+// Package repeats keeps a log readable and small. A Filter decides which repeated messages to leave out, and counts
+// them. A Handler bounds how fast the log grows, for messages of any kind. It starts no goroutine.
 package repeats
 
 import (
@@ -11,10 +10,10 @@ import (
 )
 
 const (
-	// Every is how often a message that comes again and again passes.
+	// Every is the interval at which a repeated message passes.
 	Every = time.Minute
-	// maxKeys bounds what is remembered: some ten kinds of messages, each about a handful
-	// of servers.
+	// maxKeys bounds the messages that are remembered: some ten kinds, each about a handful of
+	// servers.
 	maxKeys = 256
 )
 
@@ -79,14 +78,14 @@ const (
 	Burst = 1000
 )
 
-// Handler passes lines on as long as they are not too many. Errors have as many again of their own. What was left out
-// is counted in the next line that passes.
+// Handler passes lines on up to a limit. Errors have a limit of their own, of the same size. Lines that were left
+// out are counted in the next line that passes.
 type Handler struct {
 	next  slog.Handler
 	limit *limit
 }
 
-// limit is what a Handler and those made from it share.
+// limit is shared by a Handler and those made from it.
 type limit struct {
 	mu      sync.Mutex // protects the fields below
 	at      time.Time  // of the last line

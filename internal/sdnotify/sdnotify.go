@@ -1,7 +1,8 @@
-// Package sdnotify tells the service manager that started this process how it is, by the protocol of systemd's
-// sd_notify(3): datagrams to the socket that NOTIFY_SOCKET names.
+// Package sdnotify reports the state of this process to the service manager that started it, by the protocol
+// of systemd's sd_notify(3): datagrams to the socket that NOTIFY_SOCKET names.
 //
-// It says nothing by itself: what is said, and when, is its user's. It starts no goroutines.
+// It sends nothing of its own accord: its user decides what to report, and when. It starts no
+// goroutines.
 package sdnotify
 
 import (
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// What is said, of sd_notify(3).
+// The messages, of sd_notify(3).
 const (
 	Ready    = "READY=1"
 	Stopping = "STOPPING=1"
@@ -24,7 +25,7 @@ const (
 // sendTimeout bounds the wait for a service manager that reads nothing.
 const sendTimeout = time.Second
 
-// Socket is the service manager's. nil is none: what is sent there is lost.
+// Socket is the service manager's. On nil, which is none, messages are lost.
 type Socket struct {
 	conn     net.Conn
 	watchdog time.Duration
@@ -72,12 +73,12 @@ func (s *Socket) WatchdogTimeout() time.Duration {
 	return s.watchdog
 }
 
-// Send says all of it at once. An error means that it was not received.
+// Send sends all of it in one datagram. An error means that it was not received.
 func (s *Socket) Send(what ...string) error {
 	if s == nil {
 		return nil
 	}
-	_ = s.conn.SetWriteDeadline(time.Now().Add(sendTimeout)) // fails only on what is closed, as Write does
+	_ = s.conn.SetWriteDeadline(time.Now().Add(sendTimeout)) // fails only on a closed connection, as Write does
 	if _, err := s.conn.Write([]byte(strings.Join(what, "\n"))); err != nil {
 		return fmt.Errorf("telling the service manager: %w", err)
 	}

@@ -1,6 +1,6 @@
-// Package sizing says how much memory, disk and network a server needs for a load. It is arithmetic with figures that
-// were measured (docs/sizing.md says how; a test of integration/sizing measures some of them again). It looks at no
-// machine and starts no goroutine.
+// Package sizing computes how much memory, disk and network a server needs for a load. It is arithmetic with
+// measured figures (docs/sizing.md explains how they were measured; a test of integration/sizing measures some of
+// them again). It looks at no machine and starts no goroutine.
 package sizing
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Load is what an ensemble has to bear.
+// Load is the load that an ensemble has to bear.
 type Load struct {
 	Servers  int     `json:"servers"`           // voters
 	Znodes   int64   `json:"znodes"`            //
@@ -22,11 +22,12 @@ type Load struct {
 	Reads    float64 `json:"reads_per_second"`  //
 }
 
-// Estimate is what one server needs, if another one is down. Sizes are in bytes, rates in bytes a second.
+// Estimate is what one server needs while another one is down. Sizes are in bytes, rates in bytes per
+// second.
 type Estimate struct {
 	Tree     int64 `json:"tree_memory_bytes"` // by the server's own count
 	Live     int64 `json:"live_bytes"`        // memory in use
-	Resident int64 `json:"resident_bytes"`    // at most, before the collector finds what is not in use any more
+	Resident int64 `json:"resident_bytes"`    // at most, before the collector finds memory that is no longer in use
 	Memory   int64 `json:"memory_bytes"`      // what the machine should have
 
 	Snapshot  int64   `json:"snapshot_bytes"` // at most: of data that cannot be compressed
@@ -62,7 +63,7 @@ const (
 	snapshotPerZnode   = 20
 	snapshotPerSession = 16
 	logPerWrite        = 60   // without path and data
-	block              = 4096 // what a sync writes at least
+	block              = 4096 // minimum size of a write that is synced
 	mostSyncs          = 2000 // a second; with more writes, each sync has several
 	requestPerWrite    = 40   // of a frame, without path and data
 	replyPerWrite      = 92
@@ -78,12 +79,12 @@ const (
 // The server's defaults: app/config, consensus and raftlog have them.
 const (
 	snapCount, snapshots   = 100_000, 3
-	logSnapshot, logBehind = 256 * mib, 64 * mib // the log before a snapshot, and behind it
+	logSnapshot, logBehind = 256 * mib, 64 * mib // the log before a snapshot, and after it
 	segments               = 2 * 64 * mib        // the one in use, and the next
 	wantedFree             = 1 << 30             // by ZkLiteDiskNearlyFull, and two snapshots
 )
 
-// Check says what of a load is impossible, and what would be possible.
+// Check returns which part of a load is impossible, and what would be possible.
 func (l *Load) Check() error {
 	for _, x := range []struct {
 		name              string
@@ -101,9 +102,9 @@ func (l *Load) Check() error {
 	return nil
 }
 
-// Estimate reckons what the load takes; Check must be nil.
+// Estimate computes what the load takes; Check must have returned nil.
 func (l *Load) Estimate() (e Estimate) {
-	one := float64(max(l.Servers-1, 1)) // who share the clients while one is down
+	one := float64(max(l.Servers-1, 1)) // that share the clients while one is down
 	content := float64(Path + l.Bytes)
 	znodes, sessions := float64(l.Znodes), float64(l.Sessions)
 
@@ -131,6 +132,6 @@ func (l *Load) Estimate() (e Estimate) {
 	return e
 }
 
-// roomOfCollector is what a small heap may grow by before it is collected (internal/process);
-// of a large one it is nothing.
+// roomOfCollector is how much a small heap may grow before it is collected (internal/process);
+// for a large one it is negligible.
 const roomOfCollector = 128 * mib

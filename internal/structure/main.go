@@ -1,6 +1,6 @@
-// Command structure counts what tells how hard the code is to find one's way in: lines, the
-// widest types and interfaces, and per package the files that use each other's names in circles.
-// It reads the packages of this module without their tests and changes nothing:
+// Command structure measures how hard the code is to navigate: lines, the widest types and
+// interfaces, and per package the files that use each other's names in circles. It reads the
+// packages of this module without their tests and changes nothing:
 //
 //	go run ./internal/structure
 package main
@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// listed is what `go list -json` says of a package.
+// listed is the output of `go list -json` for a package.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string

@@ -25,14 +25,13 @@ const (
 	codeSignal        = 128
 )
 
-// Command is what to run.
+// Command describes the command to run.
 type Command struct {
 	Args  []string // the program and its arguments
 	Env   []string // added to the environment
 	Grace time.Duration
-	// OwnGroup runs the command in a process group of its own, so that signals
-	// reach also what it has started. A command that is to use the terminal must
-	// stay in the group of the terminal.
+	// OwnGroup runs the command in a process group of its own, so that signals also reach its
+	// children. A command that uses the terminal must stay in the terminal's group.
 	OwnGroup bool
 	// Files are standard input, output and error; nil is nothing.
 	Files [3]*os.File
@@ -80,7 +79,7 @@ func Run(ctx context.Context, c *Command) (int, error) {
 	select {
 	case err = <-ended:
 		if c.OwnGroup {
-			kill(cmd, true) // what it has left behind
+			kill(cmd, true) // its remaining children
 		}
 	case <-grace.C:
 		kill(cmd, c.OwnGroup)

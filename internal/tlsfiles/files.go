@@ -29,7 +29,7 @@ import (
 // PollEvery is how often Watch looks at the files.
 const PollEvery = 2 * time.Second
 
-// Config names the files, and what to require of the other side.
+// Config names the files, and the requirements for the other side.
 type Config struct {
 	// Prefix is that of the settings in errors: "ssl." or "ssl.quorum.".
 	Prefix string
@@ -61,7 +61,7 @@ type Files struct {
 	lastErr error          // of the last reload; nil: it went well
 }
 
-// loaded is what the files held at one time.
+// loaded is the content of the files at one time.
 type loaded struct {
 	pair  *tls.Certificate // nil: none
 	roots *x509.CertPool   // nil: the system's
@@ -117,13 +117,14 @@ func (f *Files) load() (*loaded, error) {
 	return l, nil
 }
 
-// Batches is the name, as an application protocol (ALPN, RFC 7301), with which a client says that it takes several
-// replies out of one TLS record. Others get a record for each (tlsport.Conn.WriteFrames), as ZooKeeper sends them.
+// Batches is the name, as an application protocol (ALPN, RFC 7301), with which a client declares that it reads
+// several replies from one TLS record. Others get a record for each (tlsport.Conn.WriteFrames), as ZooKeeper sends
+// them.
 const Batches = "zk-lite-batches"
 
-// Server returns the configuration of a server that asks this of its clients. Each handshake is done with
-// what the files hold then. There are no tickets: one would admit a client whose authority is no longer
-// trusted.
+// Server returns the configuration of a server that asks this of its clients. Each handshake uses the
+// present content of the files. There are no tickets: one would admit a client whose authority is no
+// longer trusted.
 func (f *Files) Server(ask tls.ClientAuthType) *tls.Config {
 	return &tls.Config{
 		MinVersion: f.minVersion(), SessionTicketsDisabled: true,
@@ -145,7 +146,7 @@ func (f *Files) Server(ask tls.ClientAuthType) *tls.Config {
 
 func (f *Files) minVersion() uint16 { return max(f.cfg.MinVersion, tls.VersionTLS12) }
 
-// config is what both sides have in common.
+// config is the common part of both sides.
 func (f *Files) config() *tls.Config {
 	l := f.current.Load()
 	c := &tls.Config{
@@ -174,7 +175,7 @@ func (f *Files) Client(host string) *tls.Config {
 	return c
 }
 
-// Watch follows the files until ctx ends, and logs what it does.
+// Watch follows the files until ctx ends, and logs changes.
 func (f *Files) Watch(ctx context.Context, logger *slog.Logger) {
 	tick := time.NewTicker(PollEvery)
 	defer tick.Stop()
@@ -271,7 +272,7 @@ func (f *Files) Err() error {
 	return f.lastErr
 }
 
-// verifyChain does what package tls does, without the name of the other side.
+// verifyChain does the same as package tls, without the name of the other side.
 func verifyChain(s *tls.ConnectionState, roots *x509.CertPool, usage x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
 	o := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{usage}}
 	for _, cert := range s.PeerCertificates[1:] {
@@ -307,8 +308,8 @@ func (f *Files) VerifyOwn(host string) error {
 	return state.PeerCertificates[0].VerifyHostname(host)
 }
 
-// checkRevoked refuses a certificate whose chains all have one that is revoked, or of whose authority no
-// list is in force.
+// checkRevoked refuses a certificate if every chain of it has a revoked one, or an authority without a
+// list in force.
 func (f *Files) checkRevoked(s *tls.ConnectionState) error {
 	if !f.cfg.CheckCRL || len(s.PeerCertificates) == 0 {
 		return nil
@@ -354,8 +355,8 @@ func inForce(issuer *x509.Certificate, crls []*x509.RevocationList, now time.Tim
 	return list
 }
 
-// checkClientHost refuses a client whose certificate is not for the address that it comes from. Names are
-// not looked up: the owner of an address decides to what name it leads.
+// checkClientHost refuses a client whose certificate is not for the address that it connects from. Names
+// are not looked up: the owner of an address decides to which name it resolves.
 func checkClientHost(s *tls.ConnectionState, from net.Addr) error {
 	if len(s.PeerCertificates) == 0 {
 		return nil // ClientAuth has let it through

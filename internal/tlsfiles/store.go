@@ -39,7 +39,7 @@ type Store struct {
 	Type         string // one of the types
 }
 
-// content is what a store holds.
+// content is the content of a store.
 type content struct {
 	key     crypto.PrivateKey
 	chain   []*x509.Certificate // of key, the leaf first
@@ -71,7 +71,7 @@ func (s *Store) readKey() (tls.Certificate, error) {
 	return pair, nil
 }
 
-// readTrusted reads a store with certificates of authorities, and what they have revoked.
+// readTrusted reads a store with certificates of authorities, and their revocation lists.
 func (s *Store) readTrusted() ([]*x509.Certificate, []*x509.RevocationList, error) {
 	c, err := s.read()
 	if err != nil {
@@ -162,7 +162,7 @@ func readFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// parsePEM reads blocks in any order; the certificates of a key stand leaf first.
+// parsePEM reads blocks in any order; the certificates of a key must be leaf first.
 func parsePEM(text []byte, password string) (*content, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with it
 	c := &content{}
@@ -284,7 +284,7 @@ func parseJKS(text []byte, password string) (*content, error) {
 }
 
 // intactJKS checks the digest at the end. The library allocates what a file claims before it does so, and a
-// file that is half written must not end the process.
+// half-written file must not end the process.
 func intactJKS(text []byte, password string) bool {
 	if len(text) < sha1.Size {
 		return false

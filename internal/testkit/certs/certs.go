@@ -1,5 +1,5 @@
-// Package certs makes certificates for tests: authorities, what they sign and what they revoke. It starts no
-// goroutine, and writes files only where it is told.
+// Package certs makes certificates for tests: authorities, the certificates that they sign and those that
+// they revoke. It starts no goroutine, and writes files only where the caller wants them.
 package certs
 
 import (

@@ -10,7 +10,7 @@ import (
 // delayLine holds the packets of slow links until they are due.
 type delayLine struct {
 	out  io.Writer
-	wake chan struct{} // has room for one, so that nobody waits for it
+	wake chan struct{} // has room for one, so that senders do not wait
 	end  chan struct{}
 
 	mu      sync.Mutex // protects the fields below
@@ -18,8 +18,8 @@ type delayLine struct {
 	next    int
 }
 
-// delayedPacket is one packet under way. Those due at the same time go in the
-// order in which they came.
+// delayedPacket is one packet under way. Those due at the same time leave in the order in which
+// they arrived.
 type delayedPacket struct {
 	due   time.Time
 	order int
@@ -64,7 +64,7 @@ func (d *delayLine) run() {
 	}
 }
 
-// due takes out what is due and says how long to wait for the next.
+// due takes out the packets that are due and returns how long to wait for the next.
 func (d *delayLine) due(now time.Time) (packets [][]byte, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

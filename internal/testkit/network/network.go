@@ -31,16 +31,16 @@ const Host = 0
 const (
 	// networkMTU is large so that few packets carry much.
 	networkMTU = 9000
-	// maxDelayed bounds the packets that are under way on slow links, as the
-	// queue of a router does; what comes on top is lost.
+	// maxDelayed bounds the packets that are under way on slow links, as the queue of a router
+	// does; more are lost.
 	maxDelayed = 100_000
 	// tunFlags ask for packets of IP without further headers.
 	tunFlags = syscall.IFF_TUN | syscall.IFF_NO_PI
 	ifreqLen = 40 // sizeof(struct ifreq)
 )
 
-// Link is what happens to packets on their way from one place to another. The
-// zero value carries them all, at once.
+// Link describes what happens to packets on their way from one place to another. The zero value
+// carries them all, at once.
 type Link struct {
 	Cut       bool          // nothing arrives
 	Delay     time.Duration // every packet takes this long
@@ -49,16 +49,15 @@ type Link struct {
 	Duplicate float64       // the part that arrives twice, 0..1
 }
 
-// Counts says what a Network has done.
+// Counts counts what happened to the packets of a Network.
 type Counts struct {
 	Carried, Cut, Lost, Delayed, Duplicated int64
 }
 
-// Network is a network namespace for each server and a switch between them. The
-// switch is this process: every namespace has a TUN device whose packets come
-// here, so that each direction between two servers, or between a server and the
-// clients, has a Link of its own. (The kernel's netem does the same from
-// outside, but many kernels are built without it.)
+// Network is a network namespace for each server and a switch between them. The switch is this
+// process: every namespace has a TUN device whose packets arrive here, so that each direction
+// between two servers, or between a server and the clients, has a Link of its own. (The
+// kernel's netem does the same from outside, but many kernels are built without it.)
 type Network struct {
 	third int // of the subnet 198.18.third.0/24
 	n     int
@@ -92,8 +91,8 @@ func New(n int, seed uint64) (*Network, error) {
 	return w, nil
 }
 
-// claim finds a subnet that nobody else on this machine has: whoever has made
-// the host's device of that number has the subnet.
+// claim finds a subnet that no one else on this machine has: the process that made the host's
+// device of that number has the subnet.
 func (w *Network) claim() (err error) {
 	for range 100 {
 		w.third = rand.IntN(256)
@@ -166,7 +165,7 @@ func (w *Network) IP(place int) string {
 	if place == Host {
 		place = 254
 	}
-	// 198.18.0.0/15 is for tests of networks (RFC 2544) and nobody else's.
+	// 198.18.0.0/15 is reserved for tests of networks (RFC 2544).
 	return fmt.Sprintf("198.18.%d.%d", w.third, place)
 }
 
@@ -213,7 +212,7 @@ func (w *Network) Heal() {
 	clear(w.links)
 }
 
-// Counts says what has become of packets so far.
+// Counts returns the counts so far.
 func (w *Network) Counts() Counts {
 	return Counts{Carried: w.carried.Load(), Cut: w.cut.Load(), Lost: w.lost.Load(),
 		Delayed: w.delayed.Load(), Duplicated: w.duplicated.Load()}
@@ -228,8 +227,8 @@ func (w *Network) carry(from int) {
 			return // closed
 		}
 		packet := buf[:n]
-		// An IPv4 header is 20 bytes and ends with the destination. What else
-		// comes is IPv6's search for neighbours.
+		// An IPv4 header is 20 bytes and ends with the destination. Any other packet is IPv6's
+		// search for neighbours.
 		if n < 20 || packet[0]>>4 != 4 {
 			continue
 		}
@@ -278,8 +277,7 @@ func (w *Network) deliver(from, to int, packet []byte) {
 	}
 }
 
-// send gives a packet to a place. A device whose queue is full loses it, as
-// networks do.
+// send sends a packet to a place. A device whose queue is full loses it, as networks do.
 func send(tun io.Writer, packet []byte) { _, _ = tun.Write(packet) }
 
 // Close removes the namespaces. Processes in them lose their network.

@@ -15,7 +15,8 @@ import (
 type Network struct {
 	mu    sync.Mutex
 	hosts map[string]*Host
-	// refused: dials from the first to the second address are refused, whoever listens
+	// refused: dials from the first to the second address are refused, even if there is a
+	// listener
 	refused map[[2]string]bool
 	// cut: dials between the two get no answer
 	cut   map[[2]string]bool
@@ -93,7 +94,7 @@ func (h *Host) Accept() (net.Conn, error) {
 // Addr is the address that the host listens at.
 func (h *Host) Addr() net.Addr { return Addr(h.addr) }
 
-// Close refuses further dials and resets what was not accepted, like a kernel.
+// Close refuses further dials and resets connections that were not accepted, like a kernel.
 func (h *Host) Close() error {
 	h.once.Do(func() {
 		h.f.mu.Lock()
@@ -147,7 +148,7 @@ func (f *Network) Dialer(from string) func(context.Context, string) (net.Conn, e
 	}
 }
 
-// Isolate cuts addr off from everybody, or ends that. No connection survives the cut.
+// Isolate cuts addr off from all others, or ends that. No connection survives the cut.
 func (f *Network) Isolate(addr string, others []string, on bool) {
 	f.mu.Lock()
 	for _, o := range others {
@@ -165,14 +166,14 @@ func (f *Network) Drop(addr string) {
 	f.DropIf(func(from, to string) bool { return from == addr || to == addr })
 }
 
-// Refuse refuses dials between two addresses, even though somebody listens.
+// Refuse refuses dials between two addresses, even if there is a listener.
 func (f *Network) Refuse(from, to string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refused[[2]string{from, to}] = true
 }
 
-// Deafen keeps whatever from would send on connections of its own away from to.
+// Deafen keeps everything that from sends on connections of its own away from to.
 func (f *Network) Deafen(from, to string) {
 	f.mu.Lock()
 	f.cut[[2]string{from, to}] = true
@@ -195,8 +196,8 @@ func (f *Network) DropIf(match func(from, to string) bool) {
 	}
 }
 
-// Vanish is what the network sees of a killed process: nobody listens, every connection ends, and
-// none comes from there any more.
+// Vanish does what a killed process does to the network: there is no listener, every connection
+// ends, and no new one arrives from there.
 func (f *Network) Vanish(addr string) {
 	f.mu.Lock()
 	f.gone[addr] = true

@@ -1,12 +1,12 @@
 // Package ports gives TCP ports of 127.0.0.1 to the servers that tests and benchmarks start, so that
-// no two of them, in whatever process, get the same one, and none is lost while its server is down.
+// no two of them, in any process, get the same one, and none is lost while its server is down.
 //
 // It is for addresses that must be known before the server starts, or that it must have again after
-// a restart. Who can listen on port 0 and ask what it got needs none of this.
+// a restart. A test that can listen on port 0 and ask for the port does not need it.
 //
 // Ports come in blocks. The first of a block is never given away: a listener on it, which the
-// operating system ends with the process, says that the block is taken. All are below the
-// ranges from which systems take the ports of outgoing connections.
+// operating system ends with the process, marks the block as taken. All are below the ranges
+// from which systems take the ports of outgoing connections.
 package ports
 
 import (
@@ -23,13 +23,13 @@ const blockSize = 32
 // span is a number of blocks.
 type span struct{ first, blocks int }
 
-// all is where the ports come from: 11000 to 31991.
+// all is the range of the ports: 11000 to 31991.
 var all = span{first: 11000, blocks: 656}
 
-// ErrNone says that there are not as many free ports.
+// ErrNone reports that there are not as many free ports.
 var ErrNone = errors.New("no free ports")
 
-// Reservation is a number of ports that are nobody else's.
+// Reservation is a number of ports that no one else has.
 type Reservation struct {
 	Ports []int // those asked for
 
@@ -37,7 +37,7 @@ type Reservation struct {
 	guards []net.Listener
 }
 
-// Reserve returns n ports on which nobody listens. Errors: ErrNone.
+// Reserve returns n ports without a listener. Errors: ErrNone.
 func Reserve(n int) (*Reservation, error) { return all.reserve(n) }
 
 func (s span) reserve(n int) (*Reservation, error) {
@@ -50,7 +50,7 @@ func (s span) reserve(n int) (*Reservation, error) {
 		}
 		r.guards = append(r.guards, guard)
 		for port := base + 1; port < base+blockSize && len(r.Ports) < n; port++ {
-			if l, err := listen(port); err == nil { // not one of a program that does not know of blocks
+			if l, err := listen(port); err == nil { // not one of a program that knows nothing of blocks
 				l.Close()
 				r.Ports = append(r.Ports, port)
 			}
@@ -83,8 +83,8 @@ type TB interface {
 	Fatal(args ...any)
 }
 
-// Take returns n ports that are the test's until it ends: until what it registers for its cleanup
-// afterwards, as the end of its servers, is done.
+// Take returns n ports that belong to the test until it ends, and until the cleanups that it
+// registers later, such as the end of its servers, are done.
 func Take(tb TB, n int) []int {
 	tb.Helper()
 	r, err := Reserve(n)

@@ -1,5 +1,5 @@
-// Package process runs the programs that tests and benchmarks need beside themselves: it starts, pauses and ends them,
-// and keeps what they print. It knows none of them.
+// Package process runs the programs that tests and benchmarks need beside themselves: it starts, pauses and ends
+// them, and keeps what they print. It knows nothing of them.
 //
 // # Concurrency
 //
@@ -23,7 +23,7 @@ const tailBytes = 6 << 10
 // ErrRunning reports that a process has not ended in time.
 var ErrRunning = errors.New("the process has not ended")
 
-// Command is what to run.
+// Command describes the program to run.
 type Command struct {
 	Args []string
 	Dir  string   // "": this process's
@@ -32,7 +32,7 @@ type Command struct {
 	Disk Disk     // nil: the machine's own, as it is
 }
 
-// Disk starts a command whose disk is not as the machine's is; package slowdisk has one.
+// Disk starts a command with another disk than the machine's; package slowdisk has one.
 type Disk interface{ Start(c *exec.Cmd) error }
 
 // Process is a program that was started.
@@ -43,7 +43,7 @@ type Process struct {
 	err   error
 
 	mu  sync.Mutex // protects the field below
-	due bool       // somebody has ended it, or has waited for its end
+	due bool       // a caller has ended it, or has waited for its end
 }
 
 // Start starts a command. The process has a group of its own, so that the terminal's Ctrl-C does not reach it; should
@@ -108,7 +108,7 @@ func (p *Process) ExitCode() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Signal sends a signal. One that has ended is no error: Ended tells.
+// Signal sends a signal. A process that has ended is no error: Ended reports it.
 func (p *Process) Signal(s syscall.Signal) {
 	if s == syscall.SIGKILL || s == syscall.SIGTERM {
 		p.expect()
@@ -145,7 +145,8 @@ func (p *Process) expect() {
 	p.due = true
 }
 
-// EndedEarly is an error if the process has ended by itself and no one has waited for that.
+// EndedEarly returns an error if the process has ended of its own accord and no one has waited
+// for that.
 func (p *Process) EndedEarly() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package proxy stands between a ZooKeeper client and its servers in tests: it breaks
-// connections at any request, loses replies, and counts what passes. It reads frames, and
-// knows no package of the product.
+// Package proxy sits between a ZooKeeper client and its servers in tests: it breaks connections
+// at any request, loses replies, and counts requests and events. It reads frames, and knows no
+// package of the product.
 //
 // It has no goroutine: the client's do the work. All methods of a Proxy are safe for
 // concurrent use.
@@ -31,7 +31,7 @@ const (
 	OpContain  Op = 19 // createContainer
 )
 
-// errCut is what reads from a connection that was cut.
+// errCut is the error of reads from a connection that was cut.
 var errCut = errors.New("proxy: the connection was cut")
 
 // Proxy is a client's dialer that reads the frames that pass, and can break connections
@@ -125,14 +125,14 @@ func (p *Proxy) Before(f func(Op)) {
 	p.before = f
 }
 
-// Events is how many events of watches have come through.
+// Events is how many watch events have passed.
 func (p *Proxy) Events() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.events
 }
 
-// Sent is how many requests of a kind have gone through.
+// Sent is how many requests of a kind have passed.
 func (p *Proxy) Sent(op Op) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

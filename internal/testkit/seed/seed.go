@@ -1,5 +1,5 @@
-// Package seed gives a test the seed of its random choices. Without ZK_LITE_SEED it is always the same, so that a
-// change is never failed by what another run would have passed; `make explore` sets the variable, and searches. It
+// Package seed gives a test the seed of its random choices. Without ZK_LITE_SEED it is always the same, so that no
+// change fails a test that it would have passed in another run; `make explore` sets the variable, and searches. It
 // starts no goroutine.
 package seed
 

@@ -13,11 +13,11 @@ import (
 const (
 	// maxWaiting bounds the syncs that wait at the same time; more than that wait for these.
 	maxWaiting = 256
-	// maxRecent bounds what Between can look back on.
+	// maxRecent bounds how far Between can look back.
 	maxRecent = 8192
 )
 
-// Disk is the disk of one server, whose processes come and go.
+// Disk is the disk of one server, whose processes start and end.
 type Disk struct {
 	// Fillable makes Fill possible, for processes that are started from now on. It costs some 20 µs per
 	// write at an offset.
@@ -40,7 +40,7 @@ type Sync struct {
 	Delay time.Duration // that was added; not the time of a hanging disk
 }
 
-// New makes a disk. The seed draws what is slower than the rest.
+// New makes a disk. The seed determines which syncs are slower than the rest.
 func New(p Profile, seed uint64) *Disk {
 	return &Disk{slots: make(chan struct{}, maxWaiting), profile: p, rng: rand.New(rand.NewPCG(seed, 2))}
 }
@@ -119,7 +119,7 @@ func (d *Disk) Between(from, to time.Time) (all []Sync) {
 	return all
 }
 
-// begin notes a sync and returns for how long it has to wait, and for what before that.
+// begin notes a sync and returns how long it has to wait, and for which channel before that.
 func (d *Disk) begin() (delay time.Duration, hanging <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,7 +162,7 @@ const (
 	tailSuffix = "/tail"
 )
 
-// Profile is how long syncs take on top of what the disk needs. The zero value adds nothing.
+// Profile is how much longer syncs take than the disk needs. The zero value adds nothing.
 type Profile struct {
 	Delay time.Duration
 	Tail  bool // 1 % of the syncs take 100 times longer
@@ -188,7 +188,7 @@ func Parse(text string) (p Profile, err error) {
 	return p, nil
 }
 
-// String is what Parse reads.
+// String returns the form that Parse reads.
 func (p Profile) String() string {
 	if p.Tail {
 		return p.Delay.String() + tailSuffix

@@ -21,7 +21,8 @@ const (
 	refuse = unix.SECCOMP_RET_ERRNO
 )
 
-// rule says what the filter does with a system call. Of flags that are not 0 one must be set in the argument.
+// rule is what the filter does with a system call. If flags is not 0, one of them must be set in the
+// argument.
 type rule struct {
 	call     uint32
 	argument uint32

@@ -15,8 +15,8 @@ import (
 // descriptor goes back, and whether disks can be filled.
 const variable = "ZK_LITE_SLOW_SYNCS"
 
-// init turns a process that Start has started into the program that is meant. It is here, and not for
-// every main and TestMain to call, since who forgot it would run something else instead.
+// init turns a process that Start has started into the requested program. It is here, and not for
+// every main and TestMain to call, because one that forgot it would run something else instead.
 func init() { //nolint:gochecknoinits // see above
 	text, ok := os.LookupEnv(variable)
 	if !ok {
@@ -41,7 +41,7 @@ func become(text string) error {
 	unix.CloseOnExec(socket)
 	listener, err := install(calls)
 	if err != nil {
-		_, _ = unix.Write(socket, []byte(err.Error())) // if nobody is there, the log has it
+		_, _ = unix.Write(socket, []byte(err.Error())) // if there is no reader, the log has it
 		return err
 	}
 	if err := unix.Sendmsg(socket, []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
@@ -113,7 +113,7 @@ func receiveListener(socket int) (int, error) {
 	return fds[0], nil
 }
 
-// serve answers reports until the last process is gone.
+// serve answers reports until the last process has ended.
 func (d *Disk) serve(listener int) {
 	var answers sync.WaitGroup
 	for n, ok := receive(listener); ok; n, ok = receive(listener) {

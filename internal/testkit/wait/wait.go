@@ -1,5 +1,5 @@
-// Package wait waits for conditions in tests, of which no channel tells. It has no goroutine,
-// and is of no use in a testing/synctest bubble, where time passes by itself.
+// Package wait waits in tests for conditions that no channel signals. It has no goroutine, and
+// is of no use in a testing/synctest bubble, where time passes by itself.
 package wait
 
 import (
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for what should happen soon: much too long, because
-// machines with far too much to do exist.
+// Patience is how long a test waits for something that should happen soon: far too long,
+// because there are overloaded machines.
 const Patience = 2 * time.Minute
 
 // A look at a condition may cost a connection: they get rarer the longer it takes.
@@ -25,7 +25,7 @@ type TB interface {
 	Fatal(args ...any)
 }
 
-// errNot is what a condition without an error of its own returns.
+// errNot is returned for a condition without an error of its own.
 var errNot = errors.New("not yet")
 
 // Until waits until a condition holds. After Patience it fails the test.
@@ -60,8 +60,8 @@ func asError(holds bool) error {
 	return errNot
 }
 
-// For waits until condition returns nil. After patience, or at the end of ctx, it returns the last error and names what
-// it has waited for.
+// For waits until condition returns nil. After patience, or at the end of ctx, it returns the last error with the
+// name of the condition.
 func For(ctx context.Context, what string, patience time.Duration, condition func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

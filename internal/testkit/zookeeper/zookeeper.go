@@ -1,5 +1,5 @@
-// Package zookeeper starts Apache ZooKeeper, from Debian's packages, for tests: what is
-// compatible with it is tested against it. It starts processes only, and knows no client.
+// Package zookeeper starts Apache ZooKeeper, from Debian's packages, for tests of
+// compatibility. It starts processes only, and knows no client.
 //
 // All processes end with the test.
 package zookeeper
@@ -20,7 +20,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// Packages are what Debian must have installed.
+// Packages are the Debian packages that must be installed.
 const Packages = "zookeeper libzookeeper-java default-jdk-headless"
 
 // Class is the main class of a server.
@@ -29,7 +29,8 @@ const Class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 // javaDir is where Debian keeps Java libraries.
 const javaDir = "/usr/share/java"
 
-// jars are the patterns of what servers, clients and recipes need, in the order in which they are searched.
+// jars are the patterns of the jars that servers, clients and recipes need, in the order in which they are
+// searched.
 func jars() []string {
 	return []string{"zookeeper.jar", "zookeeper-jute.jar", "zookeeper-recipes-*.jar", "slf4j-api.jar",
 		"slf4j-simple.jar", "netty-*.jar", "jackson-*.jar", "snappy-java.jar", "commons-io.jar", "commons-lang.jar",
@@ -37,7 +38,8 @@ func jars() []string {
 		"*servlet-api*.jar", "jline*.jar"}
 }
 
-// ClassPath is what a Java program needs that uses ZooKeeper's server, client or recipes.
+// ClassPath is the class path of a Java program that uses ZooKeeper's server, client or
+// recipes.
 func ClassPath() (string, error) {
 	if _, err := exec.LookPath("java"); err != nil {
 		return "", fmt.Errorf("there is no Java; install it with apt-get install -y %s: %w", Packages, err)
