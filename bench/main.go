@@ -67,7 +67,7 @@ func main() {
 	}
 }
 
-// suite is what is measured together, with the defaults of its options.
+// suite is a set of measurements, with the defaults of its options.
 type suite struct {
 	name        string
 	rows        []string // that -rows may name

@@ -26,7 +26,7 @@ const (
 	outputJSON = "json"
 )
 
-// options are what the flags hold beside the load itself.
+// options are the values of the flags that the load has no field for.
 type options struct {
 	cfg     load.Config
 	servers string
@@ -137,7 +137,7 @@ func (o *options) run(
 	if res == nil {
 		return err
 	}
-	// What was measured before an error or an interrupt is shown all the same.
+	// Results measured before an error or an interrupt are shown all the same.
 	return errors.Join(o.show(c.OutOrStdout(), res), err)
 }
 

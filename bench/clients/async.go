@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// waiting is what both kinds of pending operations can do.
+// waiting is what both kinds of pending operations have in common.
 type waiting interface{ Done() <-chan struct{} }
 
 // pending is one asynchronous call.
@@ -49,7 +49,7 @@ func runAsync(ctx context.Context, o *ours, cfg *load.Config, data []byte) (*loa
 		}
 		w := &window[n%len(window)]
 		select {
-		case <-w.p.Done(): // it came together with the one before
+		case <-w.p.Done(): // it completed together with the one before
 		default:
 			<-w.p.Done()
 			now = time.Now()

@@ -75,7 +75,7 @@ func fill(ctx context.Context, host string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = o.Close() }() // the session's end has no say in what was created
+	defer func() { _ = o.Close() }() // ending the session does not change the created znodes
 	if err := o.c.EnsurePath(ctx, "/clients", client.Persistent); err != nil {
 		return err
 	}

@@ -54,7 +54,8 @@ func buildClients(site *system.Site) (string, error) {
 	return binary, nil
 }
 
-// client runs one client in a process of its own, whose CPU and allocations are the client's.
+// client runs one client in a process of its own, so that the process's CPU and allocations are
+// the client's.
 func (c *comparison) client(
 	ctx context.Context, e *system.Ensemble, r *row, cfg *load.Config,
 ) (*load.Result, float64, error) {
@@ -110,7 +111,7 @@ func (c *comparison) clientTable() string {
 	return t.String()
 }
 
-// clientCell is a throughput with what it costs the client.
+// clientCell is a throughput with its cost to the client.
 func clientCell(all []*measurement) string {
 	if len(all) == 0 {
 		return ""

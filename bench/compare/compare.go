@@ -150,7 +150,7 @@ func (c *comparison) ask(ctx context.Context) error {
 	return nil
 }
 
-// save writes what there is, so that an end at any moment leaves it.
+// save writes the results so far, so that an end at any moment leaves them.
 func (c *comparison) save() error {
 	return c.site.Save(c.suite, c.began, c.document(), c.all(), c.end)
 }

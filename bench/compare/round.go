@@ -18,8 +18,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/process"
 )
 
-// measure runs all rounds, and saves after every system what there is. Its error
-// is the end of ctx or one of saving: a system that fails costs its own rows only.
+// measure runs all rounds, and saves the results so far after every system. It returns the
+// error of ctx or of saving: a system that fails costs its own rows only.
 func (c *comparison) measure(ctx context.Context) error {
 	for round := range c.o.Rounds {
 		order := slices.Clone(c.systems)
@@ -65,10 +65,10 @@ func (c *comparison) wanted(s system.System, fill bool) (picked []*row) {
 // tries is how often a row is begun before it is given up for a round.
 const tries = 3
 
-// try measures a row until it succeeds, and adds it. A run in which a connection
-// ended, though nobody was killed, has not succeeded: ZooKeeper 3.8 now and then
-// leaves a request lying until the next one comes on the same connection, and the
-// rest of that row is a measurement of fewer connections. The error is the end of ctx.
+// try measures a row until it succeeds, and adds it. A run in which a connection ended, though
+// no server was killed, has failed: ZooKeeper 3.8 occasionally leaves a request unanswered
+// until the next one arrives on the same connection, and the rest of that row measures fewer
+// connections. The error is the end of ctx.
 func (c *comparison) try(
 	ctx context.Context, s system.System, r *row, round int, once func() (*measurement, error),
 ) error {
@@ -130,8 +130,8 @@ func (c *comparison) loads(ctx context.Context, s system.System, round int) erro
 	return nil
 }
 
-// hot starts an ensemble and gives just-in-time compilers and caches what they
-// need; everybody gets it.
+// hot starts an ensemble and warms up just-in-time compilers and caches, in the same way for
+// every system.
 func (c *comparison) hot(ctx context.Context, s system.System) (*system.Ensemble, error) {
 	e, err := system.Up(ctx, s, c.site.Dir, system.Setup{HTTP: c.suite == HTTP, Sync: c.o.Sync, Seed: c.o.Seed})
 	if err != nil || c.o.JIT == 0 {
@@ -166,8 +166,8 @@ func inTurn(all []*row, round int) []*row {
 	return append(all[n:], all[:n]...)
 }
 
-// run puts a row's load on the servers. The second result is what a client's process
-// has allocated per answer.
+// run puts a row's load on the servers. The second result is how much a client's process has
+// allocated per answer.
 func (c *comparison) run(
 	ctx context.Context, e *system.Ensemble, r *row, cfg load.Config,
 ) (*load.Result, float64, error) {
@@ -225,7 +225,7 @@ func progress(r *row, m *measurement) {
 	fmt.Fprintln(os.Stderr, strings.Join(line, "  "))
 }
 
-// fill fills a fresh ensemble and looks at what it costs.
+// fill fills a fresh ensemble and measures the cost.
 func (c *comparison) fill(ctx context.Context, s system.System, r *row) (*measurement, error) {
 	e, err := system.Up(ctx, s, c.site.Dir, system.Setup{Env: []string{system.GoTrace}})
 	if err != nil {
@@ -261,9 +261,9 @@ const (
 	collectSettle = 5 * time.Second
 )
 
-// collect waits until every Go server, with nothing to do, has collected its
-// garbage: what is allocated during a collection counts as live. ZooKeeper's
-// servers are told to when their heap is read (LiveHeap).
+// collect waits until every Go server, with nothing to do, has collected its garbage: memory
+// that is allocated during a collection counts as live. ZooKeeper's servers collect theirs when
+// their heap is read (LiveHeap).
 func (c *comparison) collect(ctx context.Context, e *system.Ensemble) error {
 	if e.Name() == "ZooKeeper" {
 		return nil

@@ -33,9 +33,9 @@ type row struct {
 	inFlight  int
 	rate      float64 // requests a second of all connections, in an open loop; 0: a closed loop
 	column    column
-	// aim is what zk-lite's figure should be, as a multiple of ZooKeeper's, or of
-	// the no-op server's if ofNoop; aimTime and aimShare are absolute. Throughput should be
-	// at least that, all else at most.
+	// aim is the goal for zk-lite's figure, as a multiple of ZooKeeper's, or of the no-op
+	// server's if ofNoop; aimTime and aimShare are absolute. Throughput should be at least
+	// that, all else at most.
 	aim      float64
 	ofNoop   bool
 	aimTime  time.Duration
@@ -54,7 +54,7 @@ const failoverConnections = 64
 // serverRows compare servers by the generator of package load.
 func serverRows() []row {
 	zoo := []string{"ZooKeeper", "zk-lite"}
-	floor := []string{"ZooKeeper", "noop", "zk-lite"} // what the machine and Go cost anybody
+	floor := []string{"ZooKeeper", "noop", "zk-lite"} // the cost of the machine and of Go to any system
 	three := []string{"ZooKeeper", "etcd", "zk-lite"}
 	all := []string{"ZooKeeper", "etcd", "noop", "zk-lite"}
 	return []row{
@@ -177,8 +177,8 @@ func (r *row) figure(m *measurement) float64 {
 	return m.result.Total.PerSecond
 }
 
-// selected are the rows with an id that was asked for, all if none was, in their own
-// order: behind the killed leader a server is missing.
+// selected are the rows with a requested id, all if none was requested, in their own order:
+// after the killed leader a server is missing.
 func selected(all []row, ids []string) (picked []row) {
 	for _, r := range all {
 		if len(ids) == 0 || slices.Contains(ids, r.id) {

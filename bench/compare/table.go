@@ -53,8 +53,8 @@ func (c *comparison) summary() string {
 	return t.String()
 }
 
-// cell is a system's figure, and beside a throughput what it was had for: the
-// tail of the latencies and disk syncs.
+// cell is a system's figure, and for a throughput also its price: the tail of the latencies and
+// disk syncs.
 func cell(r *row, all []*measurement) string {
 	if len(all) == 0 {
 		return ""
@@ -141,7 +141,7 @@ func (c *comparison) title(r *row) string {
 	return r.title
 }
 
-// verdict compares zk-lite with what it is to beat.
+// verdict compares zk-lite with its aim.
 func (c *comparison) verdict(r *row) (aim, ratio, met string) {
 	other := "ZooKeeper"
 	switch {

@@ -12,7 +12,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// catchUp is what clients of the other servers feel of a follower's death, absence and return.
+// catchUp is the effect of a follower's death, absence and return on clients of the other
+// servers.
 type catchUp struct {
 	without, absent, back load.Latency // of writes: with all servers, while one is down, and while it catches up
 	took                  time.Duration
@@ -107,7 +108,7 @@ func (r *runner) catchUp(ctx context.Context) (*catchUp, error) {
 	return c, err
 }
 
-// caughtUp waits until a server has what the leader had when it was asked.
+// caughtUp waits until a server has everything that the leader had when it was asked.
 func (r *runner) caughtUp(ctx context.Context, leader, server int) error {
 	want, err := load.Zxid(ctx, r.ensemble.Hosts[leader])
 	if err != nil {

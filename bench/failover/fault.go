@@ -33,7 +33,7 @@ const (
 type fault struct {
 	do   func(ctx context.Context, r *runner, server int) error
 	undo func(ctx context.Context, r *runner, server int) error // nil: there is nothing to undo
-	// ends says that it ends the process, which is then started again, or else the connections of its clients.
+	// ends: it ends the process, which is then started again, or else the connections of its clients.
 	ends     bool
 	network  bool // it is one of the network
 	onlyOurs bool // ZooKeeper has no such thing

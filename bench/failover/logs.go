@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// The logs of so many of the longest gaps are kept, and of each server no more than maxLog bytes.
+// The logs of this many of the longest gaps are kept, and of each server no more than maxLog
+// bytes.
 const (
 	keptGaps = 10
 	maxLog   = 8 << 20

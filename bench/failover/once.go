@@ -17,15 +17,15 @@ const (
 	// Writers write for a random time between these two before the fault.
 	leastBefore = 300 * time.Millisecond
 	mostBefore  = 900 * time.Millisecond
-	// afterAcks and afterTime are what the writer must have had after the fault: a second leader's
-	// election soon after the first one's belongs to the gap.
+	// afterAcks and afterTime are how many acknowledgements, and how much time, the writer needs
+	// after the fault: a second leader's election soon after the first one's belongs to the gap.
 	afterAcks = 20
 	afterTime = time.Second
 	// servedTime is how long the writer may have no answer.
 	servedTime = 2 * time.Minute
 )
 
-// outage is what a fault has brought about.
+// outage is the effect of a fault.
 type outage struct {
 	n         int
 	servers   []int    // from 0, that it happened to; the leader first
@@ -80,7 +80,7 @@ func (r *runner) once(ctx context.Context, n int) (*outage, error) {
 	stop()
 	running.Wait()
 	r.measure(o, users)
-	// Who campaigns while servers come back does so for another reason.
+	// A server that campaigns while servers return does so for another reason.
 	meanwhile, err := r.logsSince(marks)
 	if err != nil {
 		return nil, err
@@ -220,8 +220,8 @@ func (r *runner) recover(ctx context.Context, o *outage) error {
 	return err
 }
 
-// check compares what every server has with what clients were told. A server that does not catch up in
-// time has lost what it lacks.
+// check compares the state of every server with the answers that clients got. A server that does not
+// catch up in time has lost what it lacks.
 func (r *runner) check(ctx context.Context, o *outage, users [vias][]user) error {
 	all := slices.Concat(users[:]...)
 	var paths []string

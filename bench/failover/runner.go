@@ -33,7 +33,7 @@ type runner struct {
 	sessions []user
 }
 
-// result is what was measured.
+// result is the result of one configuration.
 type result struct {
 	outages []*outage
 	returns []*catchUp
@@ -46,7 +46,7 @@ func (r *result) add(line string) {
 	fmt.Fprintln(os.Stderr, line)
 }
 
-// run measures all kills. What was measured before an error is returned, too.
+// run measures all kills. Results before an error are returned, too.
 func (r *runner) run(ctx context.Context) (all *result, err error) {
 	all = &result{}
 	ctx, cancel := context.WithCancel(ctx)
@@ -136,7 +136,7 @@ func (r *runner) prepare(ctx context.Context, background *sync.WaitGroup) error 
 	return nil
 }
 
-// pingsATimeout is how often a session says that it is alive.
+// pingsATimeout is how many pings a session sends per timeout.
 const pingsATimeout = 3
 
 // openAtOnce bounds the sessions that are being opened.

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
-// Scenario is what happens to an ensemble that has something to do, beside the options of all suites.
+// Scenario is the fault and the load, beside the options of all suites.
 type Scenario struct {
 	servers  int
 	settings []string // further lines of every zoo.cfg
@@ -49,8 +49,8 @@ func (s *Scenario) Flags(f *flag.FlagSet) {
 	f.StringVar(&s.logs, "logs", "", "directory for the servers' logs of the ten longest gaps; none: a new one")
 }
 
-// config is what is measured. Rounds is how often the fault happens, Duration how long a follower that returns was
-// down, and as long before; Znodes are there before, and Sessions only send pings.
+// config is one configuration to measure. Rounds is how often the fault happens, Duration how long a follower that
+// returns was down, and as long before; Znodes are there before, and Sessions only send pings.
 type config struct {
 	system.Options
 	Scenario
@@ -83,7 +83,7 @@ func configs(o *system.Options, s *Scenario) (all []*config, err error) {
 	return all, nil
 }
 
-// hasLeader reports whether a system tells which of its servers leads.
+// hasLeader reports whether a system shows which of its servers leads.
 func hasLeader(name string) bool { return name != "etcd" && name != "noop" }
 
 // errNoLeader refuses a system.
@@ -91,7 +91,7 @@ func errNoLeader(name string) error {
 	return fmt.Errorf("-systems %s: %s, %s and builds are possible", name, system.Ours, system.Apache)
 }
 
-// check finds what is wrong with a configuration.
+// check returns an error if a configuration is impossible.
 func (c *config) check() error {
 	_, known := faults()[c.fault]
 	switch survivors := c.servers - c.atOnce; {

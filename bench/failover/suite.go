@@ -17,7 +17,7 @@ import (
 // Section is the part of the results that Run writes.
 const Section = "failover"
 
-// Run measures all configurations that were asked for, and saves after each what there is. One that fails, as without
+// Run measures all requested configurations, and saves the results so far after each. One that fails, as without
 // root where it needs that, costs only itself.
 func Run(ctx context.Context, site *system.Site, o *system.Options, scenario *Scenario) error {
 	all, err := configs(o, scenario)
@@ -82,7 +82,7 @@ func Run(ctx context.Context, site *system.Site, o *system.Options, scenario *Sc
 	return errors.Join(head.End, site.Save(Section, head.Began, document(), lines, context.Cause(ctx)))
 }
 
-// The aim of a quiet machine: a gap may last as long as so many of its syncs, and this.
+// The aim of a quiet machine: a gap may last for this many of its syncs, and this time.
 const (
 	aimSyncs = 12
 	aimRest  = 100 * time.Millisecond
@@ -112,7 +112,7 @@ func perServer(counts []int) string {
 	return strings.Join(parts, " ")
 }
 
-// line is what is printed of an outage.
+// line is printed for an outage.
 func (o *outage) line(c *config) string {
 	var servers []string
 	for _, i := range o.servers {
@@ -147,7 +147,7 @@ func (o *outage) line(c *config) string {
 	return text
 }
 
-// text is what is kept beside the logs.
+// text is kept beside the logs.
 func (o *outage) text(c *config) string {
 	const clock = "15:04:05.000000"
 	text := fmt.Sprintf("%s, seed %d\n%s\nfault at %s, done after %v\nlast acknowledgement before the gap at %s, "+

@@ -23,7 +23,7 @@ type user interface {
 	Tally() *load.Tally
 }
 
-// Users come from other places than package load, too.
+// Other packages than load define users, too.
 const (
 	viaWire = iota // load.Writer, which does no more than the protocol asks: a foreign client
 	viaGo
@@ -143,7 +143,8 @@ func (u *httpUser) Run(ctx context.Context) {
 	}
 }
 
-// errElsewhere is a 503: nothing was done, and another server is to be asked (docs/http.md).
+// errElsewhere is a 503: nothing was done, and the client should ask another server
+// (docs/http.md).
 var errElsewhere = errors.New("503 Service Unavailable")
 
 // put writes the znode and returns its version.

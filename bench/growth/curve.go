@@ -15,7 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
-// figure is what was measured at one point of a line.
+// figure is the result at one point of a line.
 type figure struct {
 	X         float64       `json:"x"`
 	PerSecond float64       `json:"per_second"`
@@ -48,12 +48,12 @@ type line struct {
 	Figures []figure `json:"figures"`
 }
 
-// curve is a quantity that grows, and what that does to some operations.
+// curve is a growing quantity, and its effect on some operations.
 type curve struct {
 	ID    string  `json:"id"`
 	Title string  `json:"title"`
-	X     string  `json:"x"`     // what grows
-	Times bool    `json:"times"` // latency is what matters, not throughput
+	X     string  `json:"x"`     // the growing quantity
+	Times bool    `json:"times"` // latency matters, not throughput
 	Share bool    `json:"share"` // x is a share in percent; a line is all operations of an ensemble
 	Lines []*line `json:"lines"`
 }
@@ -67,7 +67,7 @@ func (c *curve) line(name string) *line {
 	return c.Lines[i]
 }
 
-// value is what is plotted of a figure: answers a second, or milliseconds.
+// value is the plotted value of a figure: answers per second, or milliseconds.
 func (c *curve) value(f *figure) float64 {
 	if c.Times {
 		return float64(f.P50) / float64(time.Millisecond)
@@ -83,7 +83,7 @@ const leastBend = 0.5
 // most, and the slopes before and after; false if it changes by less than leastBend.
 // The slope is 1 where the value grows as x does, 0 where it does not depend on it.
 func (c *curve) bend(l *line) (at *figure, before, after float64, ok bool) {
-	var all []*figure // what has a logarithm
+	var all []*figure // those that have a logarithm
 	for i := range l.Figures {
 		if c.value(&l.Figures[i]) > 0 {
 			all = append(all, &l.Figures[i])
@@ -106,7 +106,7 @@ func (c *curve) bend(l *line) (at *figure, before, after float64, ok bool) {
 // full is the share of all processors from which on there is nothing left.
 const full = 0.9
 
-// bound says what a point runs into, from what was measured there.
+// bound returns what limits a point, judged by its measurements.
 func (f *figure) bound() string {
 	cores := float64(runtime.NumCPU())
 	switch {
@@ -118,7 +118,7 @@ func (f *figure) bound() string {
 	return "the processors are not used up: requests wait for one another"
 }
 
-// plotFile stands beside the tables.
+// plotFile is written beside the tables.
 func (g *growth) plotFile() string { return g.began.UTC().Format(time.DateOnly) + "-growth.svg" }
 
 // text is the section of the document.
@@ -160,7 +160,7 @@ func (g *growth) text() string {
 	return b.String()
 }
 
-// bends says where a line bends, and what it runs into there.
+// bends returns where a line bends, and what limits it there.
 func (c *curve) bends(l *line) string {
 	f, before, after, ok := c.bend(l)
 	if !ok {

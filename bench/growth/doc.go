@@ -5,8 +5,8 @@
 // tables, and for each curve the point where it bends, and the plots beside them. It
 // is the suite growth of the program bench.
 //
-// A curve is a file with the same name. All measure one ensemble at a time; where
-// nothing else is said three servers with their defaults.
+// A curve is a file with the same name. All measure one ensemble at a time; unless stated
+// otherwise three servers with their defaults.
 //
 // # Concurrency
 //

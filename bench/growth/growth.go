@@ -27,7 +27,7 @@ type growth struct {
 	perf     bool // perf counts syncs
 	began    time.Time
 	curves   []*curve
-	facts    []string // what is no curve
+	facts    []string // results that are no curve
 	troubles []string
 	end      error // why not all was measured
 }
@@ -56,7 +56,7 @@ func Curves() (ids []string) {
 	return ids
 }
 
-// Run measures the curves that were asked for, those of o.Rows, and saves after each what there is. The largest tree,
+// Run measures the requested curves, those of o.Rows, and saves the results so far after each. The largest tree,
 // number of children and of watches is o.Znodes.
 func Run(ctx context.Context, site *system.Site, o *system.Options) error {
 	g := &growth{o: o, site: site, began: time.Now(), perf: system.PerfWorks(ctx) == nil,
@@ -161,7 +161,7 @@ func (g *growth) add(c *curve, name string, f figure) {
 		report.Count(f.PerSecond), report.Time(f.P50), report.Time(f.P99), f.Servers, f.Generator)
 }
 
-// save writes what there is.
+// save writes the results so far.
 func (g *growth) save() error {
 	if file := g.site.Output.File(g.site.Root, g.began); file != "-" {
 		if err := g.plot(filepath.Join(filepath.Dir(file), g.plotFile())); err != nil {

@@ -83,8 +83,8 @@ func (g *growth) ensemble(ctx context.Context) error {
 	return nil
 }
 
-// reads measures throughput against the share of reads, a line an ensemble: the figure in which
-// ZooKeeper's authors show what their service is good at.
+// reads measures throughput against the share of reads, a line per ensemble: the figure with
+// which ZooKeeper's authors show the strength of their service.
 func (g *growth) reads(ctx context.Context) error {
 	c := &curve{ID: "reads", X: "reads, %", Title: "the share of reads, 64 connections x 16 in flight", Share: true}
 	for _, n := range []int{3, 5, 7} {
@@ -155,7 +155,7 @@ func (g *growth) watched(ctx context.Context, c *curve, x int) (err error) {
 // watchersLeast is enough for some rounds of the most watchers.
 const watchersLeast = 2 * time.Second
 
-// watchers grows the number of those who watch one znode.
+// watchers grows the number of clients that watch one znode.
 func (g *growth) watchers(ctx context.Context) error {
 	c := &curve{ID: "watchers", X: "watchers", Times: true,
 		Title: "watchers of one znode: event of the median one, and of the last"}

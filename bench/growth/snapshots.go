@@ -117,8 +117,8 @@ func installed(p *process.Process) int {
 	return bytes.Count(text, []byte("Installed remote snapshot"))
 }
 
-// catchUp kills a follower, goes on until the logs no longer reach back to where it
-// was, and takes the time that it needs to come back under load.
+// catchUp kills a follower, continues until the logs no longer reach back to where it was, and
+// measures how long it takes to catch up under load.
 func (g *growth) catchUp(ctx context.Context) error {
 	e, err := g.up(ctx, system.Setup{Lines: []string{"snapCount=" + strconv.Itoa(snapshotEvery)}})
 	if err != nil {
@@ -174,8 +174,8 @@ func (g *growth) catchUp(ctx context.Context) error {
 }
 
 const (
-	// missedWrites is above what the log keeps behind a snapshot (4,096 entries), and
-	// the snapshot may be snapshotEvery old.
+	// missedWrites is more than the log keeps after a snapshot (4,096 entries), and the
+	// snapshot may be snapshotEvery old.
 	missedWrites = 12_000
 	// missedTime is how long they may take.
 	missedTime = time.Minute
@@ -183,7 +183,7 @@ const (
 	catchUpTime = 60 * time.Second
 )
 
-// miss writes until so many writes are missed, and returns the last one's zxid.
+// miss writes until this many writes are missed, and returns the last one's zxid.
 func (g *growth) miss(
 	ctx context.Context, e *system.Ensemble, cfg load.Config, host string,
 ) (int64, error) {

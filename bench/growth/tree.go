@@ -92,7 +92,7 @@ func (g *growth) children(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }() // the ensemble is thrown away
-	// The name is what package load puts its creates below.
+	// The name under which package load puts its creates.
 	parent := "/children/new"
 	if err := conn.EnsurePath(ctx, parent, client.Persistent); err != nil {
 		return err

@@ -18,17 +18,17 @@ import (
 type API interface {
 	// call is the request of a Get, Set or Create below a prefix.
 	call(prefix string, c load.Call) request
-	// prepare creates the keys, or what holds them; clear deletes all.
+	// prepare creates the keys, or their parents; clear deletes all.
 	prepare(ctx context.Context, c *conn, cfg *load.Config) error
 	clear(ctx context.Context, c *conn, prefix string) error
-	// owner opens a session, or what else a lock belongs to.
+	// owner opens a session, or whatever a lock belongs to in this API.
 	owner(ctx context.Context, c *conn) (string, error)
 	// lock takes a lock and returns the request that gives it back.
 	lock(ctx context.Context, c *conn, owner, path string) (request, error)
 	// disown ends what owner has opened.
 	disown(ctx context.Context, c *conn, owner string) error
-	// stream is the request for the changes of a key; changes counts those that a line
-	// of the stream tells of.
+	// stream is the request for the changes of a key; changes counts the changes in a line of
+	// the stream.
 	stream(prefix string, key int) request
 	changes(line []byte) int
 }

@@ -25,7 +25,7 @@ const (
 	readBytes = 4 << 10
 )
 
-// conn is one connection, which comes back after an error.
+// conn is one connection, which reconnects after an error.
 type conn struct {
 	host string
 	tls  *tls.Config // nil: without TLS
@@ -35,7 +35,7 @@ type conn struct {
 	body []byte // of the last answer
 }
 
-// request is what is sent.
+// request is an HTTP request.
 type request struct {
 	method, target string
 	header         string // further lines, each with its end
@@ -109,7 +109,7 @@ func (c *conn) do(ctx context.Context, q *request) ([]byte, error) {
 	return c.body, nil
 }
 
-// answer is what is looked at of a header.
+// answer has the parts of a header that matter here.
 type answer struct {
 	status  int
 	length  int // of the body; below 0: until the end of the connection

@@ -1,7 +1,7 @@
-// Package httpload puts load on HTTP APIs for coordination, zk-lite's and, to
-// compare, the JSON gateway of etcd: reads and writes (Run), locks taken and given
-// back (Locks), and changes told to many streams (Streams). What it measures comes as
-// a load.Result, with the clock and the percentiles of package load.
+// Package httpload puts load on HTTP APIs for coordination, zk-lite's and, to compare, the JSON
+// gateway of etcd: reads and writes (Run), locks acquired and released (Locks), and changes
+// sent to many streams (Streams). The results are a load.Result, with the clock and the
+// percentiles of package load.
 //
 // It writes requests and reads answers on raw connections, HTTP/1.1 with keep-alive and
 // no pipelining: net/http's client would cost more than the servers that it shares

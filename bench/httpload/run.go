@@ -87,8 +87,8 @@ func (c *caller) Close() error {
 	return nil
 }
 
-// Locks takes locks and gives them back: each of Connections has a session and a lock
-// of its own, so that nobody waits. One operation is both requests.
+// Locks acquires and releases locks: each of Connections has a session and a lock of its own,
+// so that no one waits. One operation is both requests.
 func Locks(ctx context.Context, cfg load.Config, api API) (*load.Result, error) {
 	cfg.Mix, cfg.Keys = load.Mix{{Op: load.Lock, Weight: 1}}, 1
 	if err := check(&cfg); err != nil {

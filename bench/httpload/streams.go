@@ -14,9 +14,9 @@ import (
 	"github.com/zk-lite/zk-lite/bench/load"
 )
 
-// Streams measures how long a change takes to many streams: each of Connections
-// follows one and the same key, one more changes it, and when the last stream has told
-// of it the next change is made. The operations of the result are those of load.Watch.
+// Streams measures how long a change takes to many streams: each of Connections follows one and
+// the same key, one more changes it, and when the last stream has reported the change the next
+// one is made. The operations of the result are those of load.Watch.
 func Streams(ctx context.Context, cfg load.Config, api API) (*load.Result, error) {
 	cfg.Mix, cfg.Keys = load.Mix{{Op: load.Event, Weight: 1}, {Op: load.LastEvent, Weight: 1}}, 1
 	if err := check(&cfg); err != nil {
@@ -38,7 +38,7 @@ func Streams(ctx context.Context, cfg load.Config, api API) (*load.Result, error
 	})
 }
 
-// fanout is one key, who changes it and who follows it.
+// fanout is one key, the connection that changes it and the streams that follow it.
 type fanout struct {
 	cfg    *load.Config
 	api    API
@@ -152,8 +152,8 @@ func (f *fanout) round(ctx context.Context) error {
 	return nil
 }
 
-// end closes the streams and waits for their goroutines. What they may still want to
-// say has room: there is at most one event under way for each.
+// end closes the streams and waits for their goroutines. Their last events have room: there is
+// at most one event under way for each.
 func (f *fanout) end() {
 	f.ending.Store(true)
 	for _, c := range f.conns {

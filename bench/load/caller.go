@@ -11,7 +11,7 @@ import (
 type Call struct {
 	Op   Op
 	Key  int    // 0 to Config.Keys-1; of all but Create
-	New  string // a name that nobody has used; of Create
+	New  string // an unused name; of Create
 	Data []byte
 }
 
@@ -38,7 +38,7 @@ func RunCallers(
 	var callers []Caller
 	defer func() {
 		for _, c := range callers {
-			_ = c.Close() // nothing depends on it any more
+			_ = c.Close() // the results no longer depend on it
 		}
 	}()
 	for i := range cfg.Connections {
@@ -108,7 +108,7 @@ func (w *user) run(ctx context.Context) error {
 	}
 }
 
-// unsent counts what should have been sent from request n on.
+// unsent counts the requests from n on that should have been sent.
 func (w *user) unsent(n int) {
 	if w.pace == nil {
 		return

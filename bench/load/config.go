@@ -24,7 +24,7 @@ const (
 // server that has stalled fills it.
 const OpenInFlight = 1024
 
-// Config says what load to put on whom.
+// Config configures a load and its target.
 type Config struct {
 	Hosts       []string `json:"hosts"`       // host:port; connections are spread over them in turn
 	Connections int      `json:"connections"` // each with a session of its own
@@ -33,7 +33,7 @@ type Config struct {
 	// Rate is the number of requests a second of all connections in an open
 	// loop; 0 is a closed loop.
 	Rate      float64       `json:"rate"`
-	Duration  time.Duration `json:"duration_ns"` // what is measured
+	Duration  time.Duration `json:"duration_ns"` // the measured time
 	WarmUp    time.Duration `json:"warm_up_ns"`  // before that, unmeasured
 	ValueSize int           `json:"value_size"`  // bytes of a znode
 	Keys      int           `json:"keys"`        // znodes that are read and written
@@ -45,7 +45,7 @@ type Config struct {
 	// Reuse finds the znodes of an earlier run with Keep, and as many Keys, in place.
 	Reuse bool   `json:"reuse"`
 	Seed  uint64 `json:"seed"`
-	// SessionTimeout is what sessions ask for.
+	// SessionTimeout is the session timeout that clients request.
 	SessionTimeout time.Duration `json:"session_timeout_ns"`
 	// PIDs are the servers' processes, if they are on this machine and their
 	// use of CPU and memory is wanted; in the order of Hosts where that matters.
@@ -72,7 +72,7 @@ func Default() Config {
 	}
 }
 
-// Check finds what is wrong with the settings.
+// Check returns an error if the settings are impossible.
 func (c *Config) Check() error {
 	within := func(name string, have, low, high int) error {
 		if have < low || have > high {

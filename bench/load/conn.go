@@ -21,16 +21,16 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	// maxReply is above what servers send, as the list of a million children.
+	// maxReply is more than servers send, as for the list of a million children.
 	maxReply = 256 << 20
 	// readBytes is the buffer of a connection: a window of replies fits.
 	readBytes = 64 << 10
 )
 
-// errSession says that the server does not know the session any more.
+// errSession reports that the server no longer knows the session.
 var errSession = errors.New("the session has expired")
 
-// session is what a connection needs to come back to.
+// session is what a connection needs to return to its session.
 type session struct {
 	id       znode.SessionID
 	password []byte
@@ -45,19 +45,19 @@ type conn struct {
 	large   []byte // holds a reply that is larger than the buffer of r
 	session session
 	xid     wire.Xid // of the last request; the writer's
-	// patience bounds every wait for a reply, if it is not 0: a server that has
-	// fallen silent must not hold up what comes before or after a measurement.
+	// patience bounds every wait for a reply, if it is not 0: a silent server must not hold up
+	// the steps before and after a measurement.
 	patience time.Duration
-	goAway   bool // the server has said that it has done nothing of what it has not answered
+	goAway   bool // the server has announced that it did none of the unanswered requests
 }
 
-// reply is what is looked at of an answer. body is valid until the next one.
+// reply has the parts of an answer that matter here. body is valid until the next one.
 type reply struct {
 	wire.ReplyHeader
 	body []byte
 }
 
-// connect dials a server and opens a session, or comes back to one. It speaks TLS if secure is not nil.
+// connect dials a server and opens a session, or returns to one. It speaks TLS if secure is not nil.
 func connect(
 	ctx context.Context, host string, timeout time.Duration, secure *tls.Config, s session,
 ) (*conn, error) {
@@ -142,7 +142,7 @@ func (c *conn) shake(timeout time.Duration) error {
 	return nil
 }
 
-// append adds a request to b; it is the writer who sends b.
+// append adds a request to b; the writer sends b.
 func (c *conn) append(b []byte, op wire.OpCode, body wire.Request) []byte {
 	c.xid++
 	return wire.AppendRequest(b, wire.RequestHeader{Xid: c.xid, Type: op}, body)

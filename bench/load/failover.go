@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Outage is what clients have felt of a server's end.
+// Outage is the effect of a server's end on clients.
 type Outage struct {
 	// Killed is the host that was killed, "" if this run has killed none;
 	// KilledAt is when, since the start of the measured time.
@@ -20,7 +20,7 @@ type Outage struct {
 	// At its begin. After a kill only times that end later count.
 	Longest Micros        `json:"longest_us"`
 	At      time.Duration `json:"at_ns"`
-	// Open says that this time had not ended when the run did.
+	// Open is set if this time had not ended when the run did.
 	Open bool `json:"open,omitempty"`
 	// Clients is the longest time without an answer of each client, over the same
 	// time.
@@ -36,10 +36,10 @@ type Outage struct {
 // Killer ends a server and returns its host, in the spelling of Config.Hosts.
 type Killer func(ctx context.Context) (host string, err error)
 
-// Failover measures the pause while something kills a server: Connections
-// clients, each with one request in flight, come back to their sessions at
-// another host when they lose a connection. kill is called after the given part
-// of the measured time; nil leaves the killing to somebody else.
+// Failover measures the pause while something kills a server: Connections clients, each with
+// one request in flight, resume their sessions at another host when they lose a connection.
+// kill is called after the given part of the measured time; nil leaves the killing to someone
+// else.
 func Failover(ctx context.Context, cfg Config, kill Killer, after time.Duration) (*Result, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -104,15 +104,15 @@ func (o *outage) kill(ctx context.Context, kill Killer, after time.Duration) err
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.killed, o.killErr, o.killedAt = host, err, at
-	o.longest, o.at = 0, 0 // what was before has other reasons
+	o.longest, o.at = 0, 0 // earlier gaps have other reasons
 	return nil
 }
 
 // suspicious is how long a silence must be to be looked at under the lock.
 const suspicious = 200 * time.Microsecond
 
-// openGap is how long nobody may have been served at the end of a run before
-// that is called an outage: the last answers come at different times.
+// openGap is how long no client may have been served at the end of a run before that is called
+// an outage: the last answers arrive at different times.
 const openGap = 100 * time.Millisecond
 
 // answered notes an answer.
@@ -178,8 +178,8 @@ func (o *outage) result(clients []*survivor) *Outage {
 	return r
 }
 
-// survivor is a client of Failover, which comes back to its session at another
-// host when its connection ends.
+// survivor is a client of Failover, which resumes its session at another host when its
+// connection ends.
 type survivor struct {
 	home
 	id       int
@@ -188,7 +188,7 @@ type survivor struct {
 
 	lastAnswer time.Time
 	longest    time.Duration // without an answer
-	afterKill  bool          // longest counts only what ended after the kill
+	afterKill  bool          // longest counts only gaps that ended after the kill
 }
 
 func (s *survivor) run(ctx context.Context) error {
@@ -210,15 +210,15 @@ func (s *survivor) run(ctx context.Context) error {
 		}
 	}
 	if s.conn == nil {
-		s.answered(time.Now()) // it has not come back, and has waited until now
+		s.answered(time.Now()) // it has not reconnected, and has waited until now
 		return nil
 	}
-	_ = s.conn.closeSession() // what is broken has no session to end in good order
+	_ = s.conn.closeSession() // a broken connection has no session to close in good order
 	return nil
 }
 
-// ask sends one request and waits for its answer. An error code is an answer,
-// recorded as an error; it is not what this measures.
+// ask sends one request and waits for its answer. An error code is an answer, recorded as an
+// error; it is not measured here.
 func (s *survivor) ask(start time.Time) (Op, error) {
 	b, sent := s.requests.append(s.conn, nil, start)
 	s.expect(start)
@@ -280,8 +280,8 @@ func (h *home) leave() {
 	h.at = (h.at + 1) % len(h.hosts)
 }
 
-// comeBack tries one host after the other until ctx ends, when it reports false. expired is called when
-// the session is not known any more; a new one takes its place.
+// comeBack tries one host after the other until ctx ends, when it returns false. expired is called when
+// the session is no longer known; a new one takes its place.
 func (h *home) comeBack(ctx context.Context, expired func()) bool {
 	wait := backoffFirst
 	for ctx.Err() == nil {

@@ -47,7 +47,7 @@ func bucketOf(v uint64) int {
 	return min(histogramHalf*shift+int(v>>shift), histogramBuckets-1)
 }
 
-// middleOf is the value that stands for a bucket.
+// middleOf is the representative value of a bucket.
 func middleOf(bucket int) time.Duration {
 	if bucket < 2*histogramHalf {
 		return time.Duration(bucket)
@@ -65,7 +65,7 @@ type Counts struct {
 	longest time.Duration
 }
 
-// AddTo adds what the histogram holds to c.
+// AddTo adds the counts of the histogram to c.
 func (h *Histogram) AddTo(c *Counts) {
 	for i := range h.counts {
 		v := h.counts[i].Load()
@@ -84,7 +84,7 @@ func (c *Counts) Add(other *Counts) {
 	c.longest = max(c.longest, other.longest)
 }
 
-// Since returns what came to c after an earlier copy of the same histogram.
+// Since returns the counts that were added to c after an earlier copy of the same histogram.
 func (c *Counts) Since(earlier *Counts) *Counts {
 	d := &Counts{n: c.n - earlier.n}
 	for i, v := range c.buckets {

@@ -18,8 +18,8 @@ type Share struct {
 	Weight int `json:"weight"` // of the sum of all weights
 }
 
-// Mix is what is asked for, in which proportion. It is drawn at random for each
-// request, so that the shares are met on average and no pattern is.
+// Mix is the operations of a load, with their proportions. They are drawn at random for each
+// request, so that the shares are met on average and there is no pattern.
 type Mix []Share
 
 // ParseMix reads a mix: "get", "get=90,set=10", "get:9 set:1" or "90% get 10%
@@ -61,7 +61,8 @@ func ParseMix(text string) (Mix, error) {
 	return m, m.complete(text)
 }
 
-// complete gives a weight to who has none and finds what is wrong with the whole.
+// complete gives a weight to shares without one, and returns an error if the whole is
+// impossible.
 func (m Mix) complete(text string) error {
 	if len(m) == 0 {
 		return errors.New(`the mix is empty; one is "get", another "get=90,set=10"`)
@@ -119,9 +120,9 @@ func (m Mix) draw(r *rand.Rand) Op {
 // Op is an operation that can be asked for.
 type Op uint8
 
-// The operations. A delete needs something to delete: it takes what its own
-// connection has created, and creates when there is nothing, so that "delete"
-// alone comes to half creates and half deletes, each counted as what it was.
+// The operations. A delete needs a znode to delete: it takes one that its own connection has
+// created, and creates one when there is none, so that "delete" alone amounts to half creates
+// and half deletes, each counted as such.
 const (
 	Get      Op = iota // getData of a random key
 	Set                // setData of a random key, any version
@@ -132,7 +133,7 @@ const (
 	Multi              // one multi of Config.MultiSize setData
 	Sync               // sync of a random key's path
 
-	// What else is measured; not to be asked for in a mix.
+	// Also measured, but not part of a mix.
 	openSession
 	endSession
 	Event     // of one watcher or stream
@@ -203,10 +204,10 @@ func newKeySpace(prefix string, n int) *keySpace {
 	return k
 }
 
-// newDir is the parent of what Create makes.
+// newDir is the parent of the znodes that Create makes.
 func (k *keySpace) newDir() string { return k.prefix + "/new" }
 
-// ancestors are the prefix and what is above it, top first.
+// ancestors are the prefix and the znodes above it, top first.
 func (k *keySpace) ancestors() []string {
 	var all []string
 	parts := strings.Split(strings.Trim(k.prefix, "/"), "/")

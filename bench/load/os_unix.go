@@ -17,9 +17,9 @@ func kill(pid int) error {
 	return nil
 }
 
-// resetWithin waits until the kernel says that a connection was reset.
+// resetWithin waits until the kernel reports that a connection was reset.
 func resetWithin(fd uintptr, limit time.Duration) bool {
-	polled := []unix.PollFd{{Fd: int32(fd)}} // errors are told in any case
+	polled := []unix.PollFd{{Fd: int32(fd)}} // errors are reported in any case
 	_, _ = unix.Poll(polled, int(limit.Milliseconds()))
 	return polled[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 }

@@ -13,7 +13,7 @@ import (
 // 100 a second on every Linux that Go runs on.
 const clockTick = 10 * time.Millisecond
 
-// ReadProcess reads what a process has used since its start (proc(5)).
+// ReadProcess reads how much a process has used since its start (proc(5)).
 func ReadProcess(pid int) (Process, error) {
 	p := Process{PID: pid}
 	dir := fmt.Sprintf("/proc/%d/", pid)
@@ -67,7 +67,7 @@ func field(text []byte, name string) int64 {
 	return 0
 }
 
-// usage is what the servers and this process had used at one moment.
+// usage is how much the servers and this process had used at one moment.
 type usage struct {
 	servers []Process
 	self    time.Duration
@@ -87,7 +87,7 @@ func readUsage(pids []int) usage {
 	return u
 }
 
-// since is what was used after an earlier moment.
+// since is the usage since an earlier moment.
 func (u usage) since(earlier usage) usage {
 	d := usage{self: u.self - earlier.self}
 	for i, p := range u.servers {

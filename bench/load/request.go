@@ -98,7 +98,7 @@ func (q *requester) append(c *conn, b []byte, start time.Time) ([]byte, sent) {
 
 func (q *requester) key() string { return q.keys.paths[q.drawer.draw()] }
 
-// fresh is a path that nobody has used.
+// fresh is an unused path.
 func (q *requester) fresh() string {
 	q.count++
 	return q.keys.newDir() + "/c" + strconv.Itoa(q.conn) + "-" + strconv.Itoa(q.count)
@@ -116,7 +116,7 @@ func (q *requester) take() string {
 	return path
 }
 
-// done notes what a good answer has changed.
+// done notes the changes that a good answer confirms.
 func (q *requester) done(s *sent) {
 	if s.op != Create || q.forget {
 		return
@@ -126,7 +126,7 @@ func (q *requester) done(s *sent) {
 	q.made = append(q.made, s.path)
 }
 
-// windowBytes is about what a full window of requests and of replies holds.
+// windowBytes is about the size of a full window of requests and of replies.
 func (q *requester) windowBytes(inFlight int) int {
 	const overhead = 200 // headers, path, Stat
 	size := overhead + len(q.data)

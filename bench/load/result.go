@@ -26,7 +26,7 @@ func (m *Micros) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Duration is what the rest of Go calls it.
+// Duration converts to Go's type.
 func (m Micros) Duration() time.Duration { return time.Duration(m) }
 
 // String is that of a time.Duration.
@@ -51,7 +51,7 @@ type Latency struct {
 	Curve []Point `json:"curve,omitempty"`
 }
 
-// OpResult is what came of one operation.
+// OpResult is the result for one operation.
 type OpResult struct {
 	Name string `json:"name"`
 	// PerSecond counts the answers within the measured time, errors left out.
@@ -73,7 +73,7 @@ type Sample struct {
 	Max       Micros        `json:"max_us"`
 }
 
-// Process is what a process has used during the measured time.
+// Process is how much a process has used during the measured time.
 type Process struct {
 	PID     int           `json:"pid"`
 	CPU     time.Duration `json:"cpu_ns"`         // user and system
@@ -82,8 +82,8 @@ type Process struct {
 	Ended   bool          `json:"ended,omitempty"`
 }
 
-// Result is what a run has measured. Its JSON is what zk-lite bench -o json
-// prints; durations are in the unit of their names.
+// Result is the result of a run. Its JSON is printed by zk-lite bench -o json; durations are in
+// the unit of their names.
 type Result struct {
 	Kind    string        `json:"kind"` // load, watch, sessions, failover, idle or fill
 	Started time.Time     `json:"started"`
@@ -130,8 +130,8 @@ func (r *Result) CPUPerOp() time.Duration {
 // lines.
 const recorderShards = 8
 
-// Recorder gathers what connections measure. All of its methods may be called
-// from many goroutines.
+// Recorder gathers the measurements of connections. All of its methods may be called from many
+// goroutines.
 type Recorder struct {
 	from, until time.Time // the measured time
 	ops         []Op      // in the order of the mix
@@ -152,7 +152,7 @@ type recorderShard struct {
 	_        [64]byte
 }
 
-// newRecorder measures what is asked for between two moments.
+// newRecorder records the operations of a mix between two moments.
 func newRecorder(m Mix, from, until time.Time) *Recorder {
 	r := &Recorder{from: from, until: until, errors: map[Op]map[string]uint64{}}
 	for _, s := range m {
@@ -220,7 +220,7 @@ func (r *Recorder) sums() (latency *Counts, all uint64) {
 	return latency, all
 }
 
-// fill puts what was recorded into a result.
+// fill puts the records into a result.
 func (r *Recorder) fill(res *Result) {
 	res.Elapsed = r.until.Sub(r.from)
 	total := &Counts{}

@@ -45,8 +45,8 @@ func cleanUp(ctx context.Context, cfg *Config, keys *keySpace) error {
 	return asAdmin(ctx, cfg, func(c *conn) error { return keys.clear(ctx, c) })
 }
 
-// adminTimeout is above what a server needs for a list of all children of a large
-// znode, which is the longest reply of building and deleting a tree.
+// adminTimeout is more than a server needs for a list of all children of a large znode, which
+// is the longest reply while a tree is built and deleted.
 const adminTimeout = time.Minute
 
 // asAdmin does something in a session of its own, at the first host that takes
@@ -115,7 +115,7 @@ func Measure(
 	return res, verdict(ctx, errs)
 }
 
-// verdict is an error if the run was interrupted or nobody came through.
+// verdict is an error if the run was interrupted or no connection succeeded.
 func verdict(ctx context.Context, errs []error) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("interrupted: %w", err)
@@ -165,14 +165,14 @@ func sample(cfg *Config, rec *Recorder, res *Result, ended <-chan struct{}) {
 	res.Servers, res.Generator = used.servers, used.self
 }
 
-// probe is what was counted at the last sample.
+// probe has the counts at the last sample.
 type probe struct {
 	at      time.Time
 	latency *Counts
 	all     uint64
 }
 
-// next makes a sample of what came since the last one.
+// next makes a sample of the time since the last one.
 func (p *probe) next(rec *Recorder, now time.Time) (Sample, bool) {
 	latency, all := rec.sums()
 	last := *p

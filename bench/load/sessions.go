@@ -51,10 +51,9 @@ func storm(ctx context.Context, cfg *Config, rec *Recorder, id int, host string)
 	return nil
 }
 
-// Idle keeps Connections sessions alive that have nothing to say, each with a
-// ping every third of its timeout, as ZooKeeper's clients do, the pings evenly
-// spread. What it measures is what that costs the servers: Servers of the result.
-// Sessions that were lost on the way count as dropped.
+// Idle keeps Connections sessions alive that send no requests, each with a ping every third of
+// its timeout, as ZooKeeper's clients do, the pings evenly spread. It measures the cost to the
+// servers: Servers of the result. Sessions that were lost meanwhile count as dropped.
 func Idle(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func Idle(ctx context.Context, cfg Config) (*Result, error) {
 	})
 	res.Kind, res.Config.Mix, res.Ops = "idle", nil, nil
 	res.Total = OpResult{Name: "ping", PerSecond: float64(pings) / res.Elapsed.Seconds()}
-	// The reply comes after those to all pings, so it shows that all came.
+	// The reply follows those to all pings, so it shows that all arrived.
 	lost := closeAll(conns)
 	res.Dropped = len(lost)
 	if len(lost) == len(conns) {
@@ -110,7 +109,7 @@ func ping(
 	}
 }
 
-// Reconnected is how long clients needed whose server ended.
+// Reconnected is how long clients needed to reconnect whose server ended.
 type Reconnected struct {
 	Host    string        // that ended
 	Clients Latency       // from its end until each had its session again
@@ -119,8 +118,8 @@ type Reconnected struct {
 	CPU     time.Duration // of the other servers meanwhile
 }
 
-// Reconnect opens Connections sessions at the leader, kills it, and has them come back to the others, half of them to
-// each first. kill is KillLeader's. Its clients wait between two tries as those of Failover do.
+// Reconnect opens Connections sessions at the leader, kills it, and has them reconnect to the others, half of them
+// to each first. kill is KillLeader's. Its clients wait between two attempts as those of Failover do.
 func Reconnect(ctx context.Context, cfg Config, kill Killer) (*Reconnected, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err

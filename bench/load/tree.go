@@ -51,7 +51,7 @@ func (b *batcher) remove(path string) error {
 	return b.add(wire.OpDelete, &wire.DeleteRequest{Path: path, Version: znode.AnyVersion}, len(path))
 }
 
-// flush sends what was gathered, and takes replies if enough is under way.
+// flush sends the gathered operations, and reads replies if enough are under way.
 func (b *batcher) flush() error {
 	if len(b.ops) == 0 {
 		return nil
@@ -92,8 +92,7 @@ func (b *batcher) finish() error {
 	return b.drain(0)
 }
 
-// build creates the keys, after deleting what was at the prefix, and Create's
-// parent.
+// build deletes everything at the prefix, and creates the keys and Create's parent.
 func (k *keySpace) build(ctx context.Context, c *conn, data []byte) error {
 	if err := k.clear(ctx, c); err != nil {
 		return err
@@ -167,12 +166,12 @@ func (b *batcher) removeTree(path string) error {
 	return b.remove(path)
 }
 
-// inner tells the directories of the tool from its leaves, so that not every
-// leaf has to be asked for children.
+// inner distinguishes the directories of the tool from its leaves, so that not every leaf has
+// to be asked for children.
 func inner(name string) bool { return name == "new" || name[0] == 'd' }
 
-// Fill creates Keys znodes of ValueSize bytes in multis and leaves them, to see
-// what a tree of that size costs. Processes of the result are read at the end.
+// Fill creates Keys znodes of ValueSize bytes in multis and leaves them, to measure the cost of
+// a tree of that size. Processes of the result are read at the end.
 func Fill(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func watchRounds(ctx context.Context, cfg *Config, path string, data []byte) (*R
 	return res, err
 }
 
-// fanout is one znode, who changes it and who watches it.
+// fanout is one znode, the client that changes it and those that watch it.
 type fanout struct {
 	writer   *conn
 	watchers []*conn
@@ -107,7 +107,7 @@ func (f *fanout) round() error {
 	return nil
 }
 
-// notification waits for one and returns when it came.
+// notification waits for one and returns when it arrived.
 func (c *conn) notification() (time.Time, error) {
 	a, err := c.read()
 	now := time.Now()
@@ -117,20 +117,19 @@ func (c *conn) notification() (time.Time, error) {
 	return now, err
 }
 
-// armChunk bounds the paths of one setWatches, in bytes: what ZooKeeper's own clients
-// send at most.
+// armChunk bounds the paths of one setWatches, in bytes, as ZooKeeper's own clients do.
 const armChunk = 128 << 10
 
-// Armed are watches that wait for what never comes.
+// Armed are watches that wait for events that never happen.
 type Armed struct {
 	conns []*conn
 	stop  context.CancelFunc
 	wg    sync.WaitGroup
 }
 
-// Arm leaves n exist watches, each on a path of its own below Prefix that is not
-// there, spread over Connections sessions, which are kept alive until Close. They are
-// left with setWatches, as a client does that comes back, many in one request.
+// Arm leaves n exist watches, each on a path of its own below Prefix that is not there, spread
+// over Connections sessions, which are kept alive until Close. They are set with setWatches,
+// many in one request, as by a client that reconnects.
 func Arm(ctx context.Context, cfg Config, n int) (*Armed, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -158,7 +157,7 @@ func arm(c *conn, prefix string, first, n, step int) error {
 	var request wire.SetWatchesRequest
 	size := 0
 	flush := func() error {
-		// Nothing that came before matters: there is nothing there.
+		// Earlier changes do not matter: there are no znodes.
 		request.RelativeZxid = c.session.zxid
 		_, err := c.do(wire.OpSetWatches, &request)
 		request.ExistWatches, size = request.ExistWatches[:0], 0
@@ -195,8 +194,8 @@ func (a *Armed) keep(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// Close ends the sessions, and their watches with them. The error says that a session
-// had ended before.
+// Close ends the sessions, and their watches with them. It returns an error if a session had
+// ended before.
 func (a *Armed) Close() error {
 	a.stop()
 	a.wg.Wait()

@@ -17,7 +17,7 @@ const (
 	drainTimeout = 10 * time.Second
 )
 
-// worker is one connection and what it does.
+// worker is one connection with its loop.
 type worker struct {
 	id       int
 	conn     *conn
@@ -44,8 +44,8 @@ func (w *worker) run() error {
 	return nil
 }
 
-// burst is a closed loop in one goroutine: fill the window, write it with one
-// call, take whatever replies have come together, fill the window again.
+// burst is a closed loop in one goroutine: fill the window, write it with one call, read all
+// replies that have arrived, fill the window again.
 func (w *worker) burst() error {
 	var (
 		b       []byte
@@ -125,7 +125,7 @@ func (w *worker) split() error {
 	err := w.take(l)
 	close(l.stop)
 	if err != nil {
-		w.conn.nc.SetWriteDeadline(time.Now()) // the writer may wait for a server that is gone
+		w.conn.nc.SetWriteDeadline(time.Now()) // the writer may wait for a server that has ended
 	}
 	for s := range l.window {
 		w.rec.Unanswered(s.start)
@@ -139,7 +139,7 @@ func (w *worker) split() error {
 
 // lane joins the reader and the writer of a connection.
 type lane struct {
-	window chan sent     // what was sent, in order; has room for every slot
+	window chan sent     // the sent requests, in order; has room for every slot
 	slots  chan struct{} // one for each request without a reply
 	stop   chan struct{} // closed when the reader has ended
 	over   chan struct{} // closed at the end of the measured time
@@ -199,9 +199,9 @@ func (w *worker) write(l *lane) error {
 	}
 }
 
-// enter takes a slot of the window; if there is none, what is due is sent
-// before it waits for one. It reports false when the reader has ended, or the
-// time is over and still there is no room.
+// enter takes a slot of the window; if there is none, it sends what is due before it waits for
+// one. It returns false when the reader has ended, or the time is over and still there is no
+// room.
 func (w *worker) enter(l *lane) (bool, error) {
 	select {
 	case l.slots <- struct{}{}:
@@ -221,8 +221,8 @@ func (w *worker) enter(l *lane) (bool, error) {
 	}
 }
 
-// unsent counts what should have been sent from request k on, and was not, as
-// the server did not keep up with the rate.
+// unsent counts the requests from k on that should have been sent and were not, because the
+// server did not keep up with the rate.
 func (w *worker) unsent(k int) {
 	if w.pace == nil {
 		return
@@ -241,8 +241,9 @@ func (w *worker) flush(l *lane) error {
 	return err
 }
 
-// pingsATimeout is how often a session is kept alive, as ZooKeeper's clients do when they have sent
-// nothing: with its window full a client sends nothing until replies come.
+// pingsATimeout is how many pings keep a session alive per timeout, as ZooKeeper's clients send
+// them when they have sent nothing else: with its window full a client sends nothing until replies
+// arrive.
 const pingsATimeout = 3
 
 // keepAlive sends pings beside the writer until the reader has ended.
@@ -256,7 +257,7 @@ func (w *worker) keepAlive(l *lane) {
 			return
 		case <-tick.C:
 			if _, err := w.conn.nc.Write(ping); err != nil {
-				return // the reader's error says why
+				return // the reader has the reason
 			}
 		}
 	}

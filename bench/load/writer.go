@@ -15,9 +15,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Writer is a client that sets one znode of its own over and over, one write at a time, and comes back to
-// its session at another host when a connection ends. Without a znode it sends pings only, as a client does
-// that has nothing to say. Run is for one goroutine.
+// Writer is a client that sets one znode of its own over and over, one write at a time, and resumes its
+// session at another host when a connection ends. Without a znode it sends pings only, as an idle client
+// does. Run is for one goroutine.
 type Writer struct {
 	home
 	tally *Tally
@@ -45,7 +45,7 @@ func NewWriter(
 	return w, nil
 }
 
-// Tally is what it has met.
+// Tally counts the outcomes.
 func (w *Writer) Tally() *Tally { return w.tally }
 
 // Close ends the session of a Writer that does not run.
@@ -66,7 +66,7 @@ func (w *Writer) Run(ctx context.Context) {
 		}
 	}
 	if w.conn != nil {
-		_ = w.conn.closeSession() // what is broken has no session to end in good order
+		_ = w.conn.closeSession() // a broken connection has no session to close in good order
 	}
 }
 
@@ -103,12 +103,12 @@ func (w *Writer) write() error {
 }
 
 // resetSoon is how long after the end of a connection the kernel of a server on this machine takes to
-// say that it has thrown something away.
+// report that it has discarded data.
 const resetSoon = 20 * time.Millisecond
 
-// unread reports whether the server's kernel says that the program has not read the request with which a
-// connection ended: it resets a connection that is closed with something unread, or to which something
-// comes later.
+// unread reports whether, according to the server's kernel, the program has not read the request with
+// which a connection ended: the kernel resets a connection that is closed with unread data, or to which
+// data arrive later.
 func unread(nc net.Conn, err error) bool {
 	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		return true
@@ -152,9 +152,9 @@ func Versions(ctx context.Context, host string, paths []string, timeout time.Dur
 	return all, nil
 }
 
-// Tally compares what one client is told of its writes with what it has asked for: a znode that nobody
-// else writes has a version that counts the writes, so an acknowledgement whose version is not the next one
-// shows that a write was lost, or done twice.
+// Tally compares one client's answers with its writes: a znode that no one else writes has a version that
+// counts the writes, so an acknowledgement whose version is not the next one shows that a write was lost,
+// or done twice.
 type Tally struct {
 	path string
 
@@ -166,11 +166,11 @@ type Tally struct {
 	report  TallyReport
 }
 
-// TallyReport is what a client has met since Mark; Acks, Wrong, Version and Most are since its begin.
+// TallyReport is a client's outcomes since Mark; Acks, Wrong, Version and Most are since its start.
 type TallyReport struct {
 	Acks    int      // writes, or pings, that were answered
 	Longest Gap      // between two acknowledgements; it may have begun before Mark
-	Lost    int      // requests whose answer never came
+	Lost    int      // requests that were never answered
 	Unread  int      // of these, those that the server's kernel has thrown away
 	Done    int      // writes that were lost or failed, and done all the same
 	First   string   // the host whose connection was the first to end with a request under way; "": none
@@ -178,7 +178,8 @@ type TallyReport struct {
 	Failed  []string // operations that failed, as their caller sees it; at most maxNotes
 	Expired int      // sessions
 	Wrong   []string // writes that were lost or done twice; at most maxNotes
-	// Version is that of the last acknowledged write, and Most what it may be with those of unknown outcome.
+	// Version is that of the last acknowledged write, and Most its upper bound if all writes of unknown
+	// outcome succeeded.
 	Version, Most int64
 }
 
@@ -254,7 +255,7 @@ func (t *Tally) Failed(why error) {
 	}
 }
 
-// SentAway notes an operation that the server has not done, and says so.
+// SentAway notes an operation that the server has refused without doing it.
 func (t *Tally) SentAway() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,14 +283,14 @@ func (t *Tally) Expired() {
 	t.report.Expired++
 }
 
-// Mark lets what is "since Mark" begin now.
+// Mark begins the time of "since Mark".
 func (t *Tally) Mark() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report = TallyReport{Acks: t.report.Acks, Wrong: t.report.Wrong}
 }
 
-// Report is what there is so far.
+// Report returns the counts so far.
 func (t *Tally) Report() TallyReport {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,14 +1,14 @@
-// Package noop is a server that speaks ZooKeeper's protocol and does no work
-// at all: every request is answered with a reply made beforehand, nothing is
-// looked up, changed, stored or replicated. What a load reaches with it is the
-// most that any server could show on the same machine with the same generator.
+// Package noop is a server that speaks ZooKeeper's protocol and does no work at all: every
+// request is answered with a reply made beforehand, nothing is looked up, changed, stored or
+// replicated. The throughput of a load with it is an upper bound for any server on the same
+// machine with the same generator.
 //
 // Its replies are wrong on purpose, and it is of no other use.
 //
 // # Concurrency
 //
-// Each connection has one goroutine, which answers all requests that have come
-// together with one write.
+// Each connection has one goroutine, which answers all requests that have arrived together with
+// one write.
 package noop
 
 import (
@@ -71,7 +71,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// bodies are the replies; what is not here is answered without a body.
+// bodies are the replies; other operations are answered without a body.
 func bodies() map[wire.OpCode][]byte {
 	stat := znode.Stat{DataLength: valueBytes}
 	data := make([]byte, valueBytes)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Output is where a program leaves what it has measured, section by section.
+// Output is where a program writes its results, section by section.
 type Output struct {
 	Out string // "": a file of today in bench/results; "-": standard output; otherwise a file
 	Raw string // file for everything, as JSON; "" for none
@@ -37,9 +37,9 @@ func (o *Output) File(root string, began time.Time) string {
 	return o.Out
 }
 
-// Save writes a section's text, and all as JSON. It may be called after every step, with end
-// as the reason why not all was measured: standard output gets only what is complete or was
-// interrupted.
+// Save writes a section's text, and all as JSON. It may be called after every step, with end as
+// the reason why the results are incomplete: standard output gets only results that are
+// complete or were interrupted.
 func (o *Output) Save(file, section, text string, all any, end error) error {
 	if o.Raw != "" {
 		if o.raw == nil {
@@ -63,9 +63,9 @@ func (o *Output) Save(file, section, text string, all any, end error) error {
 	return Replace(file, section, text)
 }
 
-// Replace writes text between the two lines of a Markdown file that mark the
-// section of that name, "<!-- begin NAME -->" and "<!-- end NAME -->", in place of
-// what stood there. A section that is missing is added, and so is the file.
+// Replace writes text between the two lines of a Markdown file that mark the section of that
+// name, "<!-- begin NAME -->" and "<!-- end NAME -->", in place of the old text. A section that
+// is missing is added, and so is the file.
 func Replace(file, name, text string) error {
 	old, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

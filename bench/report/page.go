@@ -53,7 +53,7 @@ func PlotsSVG(w io.Writer, plots []*Plot) error {
 	return err
 }
 
-// Plots are what a result has to show: nothing without operations.
+// Plots are the plots of a result: none without operations.
 func Plots(r *load.Result) []*Plot {
 	var all []*Plot
 	if p := percentiles(r); len(p.Series) > 0 {
@@ -82,7 +82,7 @@ func Plots(r *load.Result) []*Plot {
 // which each further nine has the same width.
 func percentiles(r *load.Result) *Plot {
 	p := &Plot{Title: "Latency by percentile", X: "percentile", Y: "us", LogY: true}
-	const maxNines = 5 // where 100 % stands
+	const maxNines = 5 // the position of 100 %
 	nines := func(percent float64) float64 {
 		if percent >= 100 {
 			return maxNines

@@ -19,8 +19,8 @@ type Tick struct {
 	Text string
 }
 
-// Plot is a line plot. The x axis is linear; a caller who wants another one
-// maps its points and gives XTicks.
+// Plot is a line plot. The x axis is linear; a caller that wants another one maps its points
+// and gives XTicks.
 type Plot struct {
 	Title, X, Y string
 	LogY        bool // points at or below 0 are left out
@@ -40,7 +40,7 @@ const (
 	plotLineGap = 16
 )
 
-// colours are told apart in print and by most colour-blind readers.
+// colours can be distinguished in print and by most colour-blind readers.
 func colours() []string {
 	return []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
 }
@@ -60,7 +60,7 @@ func (a *axis) pixel(v float64) float64 {
 	return a.from + (v-a.low)/(a.high-a.low)*(a.upto-a.from)
 }
 
-// SVG returns the plot as an SVG element that can stand alone or in a page.
+// SVG returns the plot as an SVG element that can be a document of its own or part of a page.
 func (p *Plot) SVG() string {
 	x, y := p.axes()
 	var b strings.Builder

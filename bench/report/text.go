@@ -51,7 +51,7 @@ func Text(w io.Writer, r *load.Result) error {
 	return err
 }
 
-// Title says what was done in one line.
+// Title describes the run in one line.
 func Title(r *load.Result) string {
 	c := &r.Config
 	where := fmt.Sprintf("%d connections to %s", c.Connections, strings.Join(c.Hosts, ","))
@@ -96,7 +96,7 @@ func ops(b *strings.Builder, r *load.Result) {
 	_ = t.Flush() // to a Builder, which takes everything
 }
 
-// troubles are what should be empty.
+// troubles are the parts that should be empty.
 func troubles(b *strings.Builder, r *load.Result) {
 	for _, o := range r.Ops {
 		for _, code := range slices.Sorted(maps.Keys(o.Errors)) {

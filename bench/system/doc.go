@@ -1,12 +1,11 @@
-// Package system starts what is measured, as processes of this machine: zk-lite
-// from this checkout, Apache ZooKeeper from Debian's package, etcd from its
-// module, and the server that does no work. All get the same disk and as much
-// safety; what each is set to can be shown (System.Settings).
+// Package system starts the systems to measure, as processes of this machine: zk-lite from this
+// checkout, Apache ZooKeeper from Debian's package, etcd from its module, and the server that
+// does no work. All get the same disk and the same safety; System.Settings shows the settings
+// of each.
 //
-// It also says where it runs (Machine) and counts disk syncs (CountSyncs). It
-// decides on no load (its users do) and puts none on, but passes it to package
-// load or, for etcd, to the program in etcdload, which is a module of its own so
-// that etcd's dependencies are not ours.
+// It also describes the machine (Machine) and counts disk syncs (CountSyncs). Its users decide
+// on the load; it only passes it to package load or, for etcd, to the program in etcdload,
+// which is a module of its own so that etcd's dependencies are not ours.
 //
 // # Concurrency
 //

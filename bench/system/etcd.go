@@ -109,7 +109,7 @@ func (*etcd) ready(ctx context.Context, host string) error {
 	return nil
 }
 
-// Run starts the load generator and follows what it says.
+// Run starts the load generator and follows its output.
 func (e *etcd) Run(
 	ctx context.Context, k Kind, cfg load.Config, _ time.Duration,
 ) (*load.Result, error) {

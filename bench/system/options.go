@@ -30,7 +30,7 @@ type Options struct {
 // Build is a zk-lite beside the one that is built from this checkout without TLS.
 type Build struct {
 	Name string
-	Path string // of the binary; "": this checkout's, with the TLS that Name says
+	Path string // of the binary; "": this checkout's, with the TLS that Name stands for
 }
 
 // The systems of -tls.
@@ -129,7 +129,7 @@ func (o *Options) SyncText() string {
 	return strings.Join(all, ",")
 }
 
-// Conditions are lines about what o does to all systems.
+// Conditions are lines that describe the effect of o on all systems.
 func (o *Options) Conditions() []string {
 	if o.Sync == nil {
 		return nil

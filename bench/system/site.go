@@ -18,7 +18,7 @@ import (
 type Site struct {
 	Root    string   // directory of zk-lite's module
 	Dir     string   // a new directory on the disk to measure
-	Machine []string // what there is to say about both
+	Machine []string // lines about both
 	Output  *report.Output
 
 	systems map[string]System // those that were built or found, by name
@@ -73,7 +73,7 @@ func (s *Site) System(name string, builds []Build) (made System, err error) {
 		made, err = NewZooKeeper()
 	case name == "etcd":
 		made, err = NewEtcd(s.Root, s.Dir)
-	default: // what is made of our binary
+	default: // names of our own binary
 		var ours System
 		if ours, err = s.System(Ours, nil); err != nil {
 			break
@@ -102,16 +102,16 @@ func moduleRoot() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Head is what stands above every table: without it no figure can be judged.
+// Head is printed above every table: without it no figure can be judged.
 type Head struct {
 	Began    time.Time
 	How      string   // rounds and times, without a full stop
 	End      error    // why not all was measured; nil if it was
-	Versions []string // of what was measured, and whatever else is the same for all rows
+	Versions []string // of the measured systems, and other facts that all rows share
 }
 
-// Head is the text of h and what there is to say about the machine, as Markdown. It
-// ends with an empty line.
+// Head is the text of h with the description of the machine, as Markdown. It ends with an empty
+// line.
 func (s *Site) Head(h *Head) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nMeasured on %s in %v: %s.\n\n", h.Began.UTC().Format("2006-01-02"),
@@ -128,7 +128,7 @@ func (s *Site) Head(h *Head) string {
 	return b.String()
 }
 
-// machine says in a few lines where the figures come from.
+// machine describes in a few lines where the figures come from.
 func machine(dir string) ([]string, error) {
 	var host syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&host); err != nil {
@@ -174,8 +174,8 @@ func processor() string {
 	return runtime.GOARCH
 }
 
-// fileSystem names the kind of a directory's file system and refuses memory:
-// what is not on a disk cannot be synced to it.
+// fileSystem names the kind of a directory's file system and refuses memory: there is no disk
+// to sync to.
 func fileSystem(dir string) (string, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

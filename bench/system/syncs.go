@@ -13,9 +13,8 @@ import (
 )
 
 // syncEvents are the kernel's tracepoints of the calls that force data to disk. With the last one zk-lite's log
-// makes durable writes; no other system here uses it.
-// perf counts them inside the kernel, at no cost worth mentioning, so that the
-// count is of the very run whose throughput is shown.
+// makes durable writes; no other system here uses it. perf counts them inside the kernel, at negligible cost,
+// so that the count belongs to the same run as the throughput.
 func syncEvents() []string {
 	return []string{"syscalls:sys_enter_fdatasync", "syscalls:sys_enter_fsync",
 		"syscalls:sys_enter_msync", "syscalls:sys_enter_sync_file_range", "syscalls:sys_enter_pwritev2"}
@@ -25,11 +24,11 @@ func syncEvents() []string {
 type SyncCounter struct {
 	perf *perf // nil: the servers count by themselves
 	e    *Ensemble
-	own  [2]int64 // what zk-lite's servers had counted at the begin, and at the end
+	own  [2]int64 // the counts of zk-lite's servers at the start, and at the end
 }
 
-// CountSyncs begins to count, with perf or else, for zk-lite alone, by the servers' own metric. Nothing is counted
-// outside the times that Measured tells of.
+// CountSyncs starts counting, with perf, or without it for zk-lite alone by the servers' own metric. It counts
+// only within the times that Measured marks.
 func (e *Ensemble) CountSyncs(ctx context.Context, withPerf bool) (*SyncCounter, error) {
 	if !withPerf {
 		return &SyncCounter{e: e}, nil
@@ -52,7 +51,7 @@ func (s *SyncCounter) Measured(begun bool) {
 	}
 }
 
-// Finish returns what was counted, below 0 where nothing could be.
+// Finish returns the count, below 0 where nothing could be counted.
 func (s *SyncCounter) Finish() (int64, error) {
 	switch {
 	case s.perf != nil:
@@ -132,7 +131,7 @@ func (s *perf) say(word string) error {
 	return nil
 }
 
-// finish ends perf and returns what it has counted.
+// finish ends perf and returns its counts.
 func (s *perf) finish() (int64, error) {
 	_ = s.cmd.Process.Signal(os.Interrupt)
 	_ = s.cmd.Wait() // interrupted, as it is meant to be
@@ -141,7 +140,7 @@ func (s *perf) finish() (int64, error) {
 	return parsePerf(s.out.String())
 }
 
-// parsePerf adds up the counts of perf stat -x, whose lines begin "123,,event,".
+// parsePerf adds up the counts of perf stat -x, whose lines begin with "123,,event,".
 func parsePerf(text string) (int64, error) {
 	sum, seen := int64(0), 0
 	for line := range strings.Lines(text) {
@@ -165,8 +164,8 @@ func parsePerf(text string) (int64, error) {
 	return sum, nil
 }
 
-// ownSyncs is what zk-lite's servers say of themselves (mntr, log_fsyncs_total),
-// where perf is not to be had; 0 for everybody else.
+// ownSyncs is the count of zk-lite's servers themselves (mntr, log_fsyncs_total), where there
+// is no perf; 0 for other systems.
 func ownSyncs(hosts []string) (sum int64) {
 	for _, host := range hosts {
 		text, err := load.FourLetter(context.Background(), host, "mntr")

@@ -29,7 +29,7 @@ const (
 // System is something to be measured.
 type System interface {
 	Name() string
-	// Version is what it says of itself.
+	// Version is the version that it reports.
 	Version() (string, error)
 	// Settings are the lines that a reader needs to judge the comparison, the
 	// command and the configuration of the first server.
@@ -164,8 +164,7 @@ func (e *Ensemble) take(n int) ([]int, error) {
 	return r.Ports, nil
 }
 
-// Restart starts a server again that has been stopped, on what it has stored.
-// Wait tells when it serves.
+// Restart starts a stopped server again, on its stored data. Wait reports when it serves.
 func (e *Ensemble) Restart(i int) error {
 	p, err := process.Start(e.commands[i])
 	if err != nil {
@@ -204,7 +203,7 @@ func (e *Ensemble) Stop() {
 		if e.Disks[i] != nil {
 			e.Disks[i].Release()
 		}
-		_ = p.Stop(stopTime) // killed if it does not: no matter for what was measured
+		_ = p.Stop(stopTime) // killed if it does not end: the results do not depend on it
 	}
 }
 
@@ -227,7 +226,7 @@ func (e *Ensemble) PIDs() (pids []int) {
 	return pids
 }
 
-// speaksZooKeeper is what systems of that protocol share.
+// speaksZooKeeper is shared by systems of that protocol.
 type speaksZooKeeper struct{}
 
 // ready asks for the mode, which a server has that serves.

@@ -37,7 +37,7 @@ const (
 	Apache = "ZooKeeper"
 )
 
-// NewBuild is a zk-lite that somebody has built before, to be compared with this checkout's.
+// NewBuild is an earlier build of zk-lite, for a comparison with this checkout's.
 func NewBuild(name, binary string) (*ZKLite, error) {
 	if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(name) {
 		return nil, fmt.Errorf("a build's name %q must consist of letters, digits, dots and dashes", name)
@@ -112,7 +112,7 @@ func (z *ZKLite) start(e *Ensemble, o *Setup) error {
 // GoTrace makes a Go program write a line for every garbage collection.
 const GoTrace = "GODEBUG=gctrace=1"
 
-// LiveHeap is what the last collection has left, of which GoTrace tells.
+// LiveHeap is the live heap after the last collection, as GoTrace reports it.
 func (*ZKLite) LiveHeap(_ context.Context, p *process.Process) (int64, error) {
 	return lastTrace(p.LogFile())
 }
@@ -187,8 +187,8 @@ func (*noop) LiveHeap(context.Context, *process.Process) (int64, error) {
 }
 
 // Secure is this zk-lite with certificates of an authority in a new directory below dir: servers speak TLS to each
-// other and, if clients is true, clients to them, who show certificates as well. The port for clients still takes
-// those without TLS, who ask whether servers are ready.
+// other and, if clients is true, with clients, which show certificates as well. The port for clients still accepts
+// connections without TLS, which ask whether servers are ready.
 func (z *ZKLite) Secure(name, dir string, clients bool) (*ZKLite, error) {
 	dir, err := os.MkdirTemp(dir, "tls-")
 	if err != nil {

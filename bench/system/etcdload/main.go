@@ -6,10 +6,9 @@
 //	etcdload load    a closed loop
 //	etcdload fill    Keys keys in transactions, left there
 //
-// What a ZooKeeper request becomes: set a Put, create a transaction that puts a
-// key which does not exist, get a Get. Gets are serializable, as ZooKeeper's and
-// zk-lite's are: the server that is asked answers from what it has applied. Each
-// connection is a client of its own with one endpoint.
+// What a ZooKeeper request becomes: set a Put, create a transaction that puts a key which does
+// not exist, get a Get. Gets are serializable, as ZooKeeper's and zk-lite's are: the server
+// answers from its applied state. Each connection is a client of its own with one endpoint.
 //
 // It is a module of its own: etcd's dependencies stay out of zk-lite's.
 package main
@@ -102,7 +101,7 @@ func dial(endpoint string) (*clientv3.Client, error) {
 type caller struct {
 	client *clientv3.Client
 	keys   []string
-	prefix string // of what Create makes
+	prefix string // of the keys that Create makes
 }
 
 var errExists = errors.New("the key exists")
@@ -143,7 +142,7 @@ func fill(ctx context.Context, cfg *load.Config, keys []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Close() }() // nothing depends on it any more
+	defer func() { _ = client.Close() }() // the results no longer depend on it
 	data := string(make([]byte, cfg.ValueSize))
 	var group errgroup.Group
 	group.SetLimit(fillAhead)
@@ -162,13 +161,13 @@ func fill(ctx context.Context, cfg *load.Config, keys []string) error {
 	return group.Wait()
 }
 
-// remove deletes what the load has left.
+// remove deletes the keys that the load has left.
 func remove(ctx context.Context, cfg *load.Config) error {
 	client, err := dial(cfg.Hosts[0])
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Close() }() // nothing depends on it any more
+	defer func() { _ = client.Close() }() // the results no longer depend on it
 	_, err = client.Delete(ctx, cfg.Prefix+"/", clientv3.WithPrefix())
 	return err
 }
