@@ -31,7 +31,7 @@ func (t target) file(version string) string {
 	return name
 }
 
-// builder builds zk-lite, and remembers what is in it.
+// builder builds zk-lite, and remembers the contents.
 type builder struct {
 	root    string
 	version string // empty: that of the source, until identify
@@ -44,7 +44,7 @@ type builder struct {
 // module is one that a binary has code of.
 type module struct{ Path, Version, licence string }
 
-// identify builds the binary that runs here, and asks it who it is.
+// identify builds the binary that runs here, and asks it for its version.
 func (b *builder) identify(work string) error {
 	b.host = filepath.Join(work, "host")
 	b.modules = map[string]module{}

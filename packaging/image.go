@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// imageUser owns the data directory of an image; nobody else has this number.
+// imageUser owns the data directory of an image; no other user has this number.
 const imageUser = 65532
 
 // file is an entry of a tar archive; one whose name ends in / is a directory.
@@ -87,8 +87,9 @@ func (l *layout) addJSON(mediaType string, v any) (descriptor object, content []
 	return l.add(mediaType, content), content, nil
 }
 
-// image writes a container image that has nothing but the binary and an empty directory for its data: an archive with
-// the layout of the OCI's image specification 1.1, and what `docker load` wants before version 25 (manifest.json).
+// image writes a container image with only the binary and an empty directory for its data: an archive with the
+// layout of the OCI's image specification 1.1, and the file that `docker load` needs before version 25
+// (manifest.json).
 func (b *builder) image(name, binary string, t target) error {
 	program, err := os.ReadFile(binary)
 	if err != nil {

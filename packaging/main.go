@@ -1,6 +1,7 @@
-// Command packaging makes what a release has: static binaries with their lists of modules (CycloneDX) and the licences
-// of these, packages for Debian and Fedora, container images, and the checksums of all of them. It is a module of its
-// own, so that zk-lite needs nothing of what it needs. It publishes and signs nothing, and starts no goroutines.
+// Command packaging makes the files of a release: static binaries with their lists of modules (CycloneDX) and the
+// licences of these, packages for Debian and Fedora, container images, and the checksums of all of them. It is a
+// module of its own, so that zk-lite does not depend on what packaging depends on. It publishes and signs nothing,
+// and starts no goroutines.
 //
 //	go run . [-root ..] [-out ../dist] [-version 1.2.3] binaries|packages|image ...
 //
@@ -73,7 +74,7 @@ func release(root, out, version string, kinds []string) error {
 	return checksums(out)
 }
 
-// target makes all that is made of one binary.
+// target makes all files that contain one binary.
 func (b *builder) target(t target, dir, out, work string, kinds []string) error {
 	binary := filepath.Join(dir, t.file(b.version))
 	if err := b.build(binary, t); err != nil {

@@ -45,7 +45,8 @@ func (b *builder) packages(out, binary, work string, t target) error {
 	return nil
 }
 
-// describe says what is in a package. Data is not: its directory is made by the script, whose user owns it.
+// describe describes a package. The data directory is not in it: the script makes it, and the script's
+// user owns it.
 func (b *builder) describe(format, binary, staged string, t target) *nfpm.Info {
 	zsh := map[string]string{"deb": "vendor-completions", "rpm": "site-functions"}[format]
 	users := map[string]string{"deb": "passwd", "rpm": "shadow-utils"}[format] // has useradd
@@ -92,7 +93,7 @@ func (b *builder) describe(format, binary, staged string, t target) *nfpm.Info {
 	})
 }
 
-// stage makes the files that come from the binary, once: they are the same for all processors.
+// stage generates the files that the binary prints, once: they are the same for all processors.
 func (b *builder) stage(dir string) (string, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil

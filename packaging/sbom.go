@@ -44,7 +44,7 @@ type bom struct {
 	Components []component `json:"components"`
 }
 
-// writeSBOM writes what a binary is made of, as it says itself, beside it.
+// writeSBOM writes a binary's list of modules, as the binary itself has it, beside it.
 func (b *builder) writeSBOM(binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *builder) sourceOf(m module) (string, error) {
 
 var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// licenceIn is the text of all files in a directory that say what others may do with it.
+// licenceIn is the text of all licence files in a directory.
 func licenceIn(dir string) (string, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {

@@ -2,10 +2,11 @@ package check
 
 import "github.com/zk-lite/zk-lite/znode"
 
-// Ephemerals checks sessions and what they own: no session expires before it may; an ephemeral goes
-// in the transaction that ends its session, unless a client has deleted it, and by nothing else; no
-// read shows one after the end of its session; the final tree holds no ghost, and every acknowledged
-// ephemeral of a session that lives. Without Changes the rules about transactions are left out.
+// Ephemerals checks sessions and their znodes: no session expires before it may; an ephemeral is
+// deleted by a client, or by the transaction that ends its session, and by nothing else; no read
+// shows one after the end of its session; the final tree has no ephemeral of an ended session, and
+// every acknowledged one of a live session. Without Changes the rules about transactions are left
+// out.
 //
 // Guarantees: Ephemerals, Sessions.
 func Ephemerals(h *History) []Violation {
@@ -37,7 +38,7 @@ func Ephemerals(h *History) []Violation {
 	return f.list
 }
 
-// transactions checks how ephemerals have gone.
+// transactions checks how ephemerals were deleted.
 func (f *findings) transactions(h *History, sessions map[znode.SessionID]*Session, deletes deletions) {
 	type own struct {
 		owner znode.SessionID
@@ -115,7 +116,7 @@ func (d deletions) explain(path string, z znode.Zxid) bool {
 	return false
 }
 
-// final looks for ghosts, and for ephemerals that have gone while their session lives.
+// final looks for ephemerals of ended sessions, and for missing ephemerals of live sessions.
 func (f *findings) final(h *History, sessions map[znode.SessionID]*Session, deletes deletions) {
 	there := map[string]znode.SessionID{}
 	for _, z := range h.Final {

@@ -6,8 +6,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// History is what a run was like, as its clients saw it, and, where the recorder can look inside,
-// as it was.
+// History is a run as its clients saw it, and, where the recorder can look inside, as it was.
 type History struct {
 	Ops      []Op
 	Events   []Event
@@ -21,11 +20,11 @@ type History struct {
 	Final []Znode
 }
 
-// Kind is what an Op asks for.
+// Kind is the kind of an Op.
 type Kind uint8
 
-// The kinds of operations. Get, Exists and Children are reads, which any server answers from what
-// it has; all others go through the log.
+// The kinds of operations. Get, Exists and Children are reads, which any server answers from its
+// own state; all others go through the log.
 const (
 	Create Kind = iota + 1
 	Delete
@@ -38,7 +37,7 @@ const (
 	Children
 	AddWatch
 	OpenSession
-	AttachSession // a client comes back with its session
+	AttachSession // a client reconnects with its session
 	CloseSession
 )
 
@@ -58,7 +57,7 @@ func (k Kind) Write() bool { return k >= Create && k <= Multi && k != Check }
 // Read reports whether the kind is answered from a server's own state.
 func (k Kind) Read() bool { return k == Get || k == Exists || k == Children }
 
-// Outcome is what a client knows of an operation.
+// Outcome is what a client knows of the result of an operation.
 type Outcome uint8
 
 // The outcomes.
@@ -68,7 +67,7 @@ const (
 	Unknown                    // no answer: it may have happened, or not, or happen later
 )
 
-// WatchMode is what a read or AddWatch leaves behind.
+// WatchMode is the kind of watch that a read or AddWatch sets.
 type WatchMode uint8
 
 // The modes.
@@ -80,23 +79,23 @@ const (
 	Recursive
 )
 
-// Op is one request of a client and what became of it.
+// Op is one request of a client and its outcome.
 type Op struct {
 	ID      int // unique in the history
-	Client  int // who asked; a client lives through many connections and sessions
+	Client  int // the client; it lives through many connections and sessions
 	Conn    int // the connection, unique in the history; grows with each of a client's
-	Server  int // who was asked
+	Server  int // the server that got the request
 	Session znode.SessionID
 
 	Kind    Kind
 	Path    string
 	Mode    znode.Mode    // Create
-	Value   string        // Create, Set: what was written; unique, but for Multi's checks
+	Value   string        // Create, Set: the written value; unique, except for Multi's checks
 	Version znode.Version // Set, Delete, Check: the one expected; znode.AnyVersion for any
 	Ops     []Op          // Multi
 	Watch   WatchMode     // Get, Exists, Children, AddWatch
-	// Synced says of a read that the client sent it right behind a Sync, and Call is that of the
-	// Sync: together they are a linearizable read.
+	// Synced: the client sent this read directly after a Sync, and Call is that of the Sync:
+	// together they are a linearizable read.
 	Synced bool
 
 	Call, Return time.Duration // Return is meaningless when the outcome is Unknown
@@ -106,7 +105,7 @@ type Op struct {
 
 	Outcome Outcome
 	Code    znode.Error // Failed
-	Zxid    znode.Zxid  // of the answer: the write's own, or what the server had applied
+	Zxid    znode.Zxid  // of the answer: the write's own, or the last one that the server had applied
 	Created string      // Create: the path that it got
 	Data    string      // Get
 	Stat    znode.Stat  // Get, Exists
@@ -141,7 +140,7 @@ type Session struct {
 	// have reached the ensemble. 0: not checked.
 	NotBefore time.Duration
 	Ended     End
-	EndedAt   time.Duration // when the ensemble ended it, or the first time it was seen gone
+	EndedAt   time.Duration // when the ensemble ended it, or when it was first seen to have ended
 	EndZxid   znode.Zxid    // of the transaction that ended it; 0 if unknown
 }
 

@@ -11,23 +11,24 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// linearTimeout bounds the search in one group of znodes. What is not decided by then is counted,
-// not taken for a violation: the search is exponential in the operations whose outcome is unknown.
+// linearTimeout bounds the search in one group of znodes. A group that is not decided by then is
+// counted, and is no violation: the search is exponential in the operations whose outcome is
+// unknown.
 const linearTimeout = 20 * time.Second
 
-// LinearStats says how much Linearizable has decided.
+// LinearStats counts the groups that Linearizable has decided.
 type LinearStats struct {
 	Ops       int // operations that were looked at
 	Groups    int // groups of znodes that belong together
-	Undecided int // of them, those whose search took too long
+	Undecided int // of them, those whose search timed out
 }
 
 // Linearizable checks with porcupine that there is one order of all writes, conditional writes,
-// multis and reads behind a sync in which each does what its answer says, and that fits real time.
-// Operations without an answer may have happened at any time after their call, or never. Znodes
-// that occur together in a multi are judged together. Operations on sequential and ephemeral znodes
-// are left out: the server gives the name of the one and ends the other (Sequences, Ephemerals).
-// Parents must exist and have no ephemeral life of their own; a history keeps them fixed.
+// multis and reads after a sync in which each has the effect that its answer reports, and that fits
+// real time. Operations without an answer may have happened at any time after their call, or never.
+// Znodes that occur together in a multi are judged together. Operations on sequential and ephemeral
+// znodes are left out: the server chooses the names of the former and deletes the latter
+// (Sequences, Ephemerals). Parents must exist and not be ephemeral; a history keeps them fixed.
 //
 // Guarantees: Linearizable writes, Atomicity, Once, Durability.
 func Linearizable(h *History) ([]Violation, LinearStats) {
@@ -54,7 +55,7 @@ type group struct {
 	ops   []*Op
 }
 
-// groups partitions what can be judged: union-find over the paths of each multi.
+// groups partitions the operations that can be judged: union-find over the paths of each multi.
 func groups(h *History) []*group {
 	root := map[string]string{}
 	var find func(p string) string
@@ -102,7 +103,7 @@ func groups(h *History) []*group {
 }
 
 // unfitPaths are those of ephemeral and sequential creates, which change without a request, or
-// under a name that an unanswered request does not tell.
+// under a name that only an answer shows.
 func unfitPaths(h *History) map[string]bool {
 	unfit := map[string]bool{}
 	note := func(o *Op) {
@@ -188,7 +189,8 @@ func (g *group) model() porcupine.Model {
 	}
 }
 
-// step is what o does to a state, which stays as it is; a failure changes nothing.
+// step applies o to a state without changing it, and returns the next one; a failure changes
+// nothing.
 func (g *group) step(before []register, o *Op) ([]register, znode.Error) {
 	if o.Kind.Read() {
 		if !before[g.index[o.Path]].exists {

@@ -8,11 +8,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Sessions checks what each client is promised on its own, also when it moves from server to server:
-// answers come in the order of the requests; zxids never go back; a client's writes take effect in
-// the order in which it sent them; what it reads is never older than what it has seen or written.
-// Over all clients: a write that begins after another was answered has the higher zxid, and a read
-// behind a sync shows it. With Changes, every read is compared with the tree at the zxid of its answer.
+// Sessions checks the guarantees to each single client, also when it moves from server to server:
+// answers arrive in the order of the requests; zxids never go back; a client's writes take effect in
+// the order in which it sent them; a read is never older than what the client has seen or written
+// before. Over all clients: a write that begins after another was answered has the higher zxid, and a
+// read after a sync shows it. With Changes, every read is compared with the tree at the zxid of its
+// answer.
 //
 // Guarantees: Order, Zxids, Single system image.
 func Sessions(h *History) []Violation {
@@ -28,7 +29,7 @@ func Sessions(h *History) []Violation {
 	return f.list
 }
 
-// byClient gathers each client's answered operations in the order in which the answers came.
+// byClient gathers each client's answered operations in the order of the answers.
 func byClient(h *History) map[int][]*Op {
 	m := map[int][]*Op{}
 	for i := range h.Ops {
@@ -172,8 +173,8 @@ func (f *findings) replay(h *History) {
 }
 
 // Once checks, by the values that writes carry, that an acknowledged write has happened exactly once,
-// a refused one never, and one without an answer at most once, and not any more after the client's
-// session had been taken up again or had ended. Without Changes only Final is looked at.
+// a refused one never, and one without an answer at most once, and not after the client had resumed
+// its session or the session had ended. Without Changes only Final is checked.
 //
 // Guarantees: Once, Durability, Atomicity.
 func Once(h *History) []Violation {

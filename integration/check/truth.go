@@ -8,13 +8,13 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// truth is the tree at every zxid, made of the changes.
+// truth is the tree at every zxid, built from the changes.
 type truth struct {
 	paths    map[string][]moment
 	children map[string][]string // by parent: every child there has ever been, once
 }
 
-// moment is what became of a znode with a change.
+// moment is the state of a znode after a change.
 type moment struct {
 	zxid   znode.Zxid
 	exists bool

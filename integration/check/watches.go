@@ -8,13 +8,13 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Watches checks the events of each connection: they come in the order of zxids among themselves and
-// among the answers, before any answer that shows the change or a later one, none is lost while the
-// connection lives, none comes twice, and a one-shot watch fires once.
+// Watches checks the events of each connection: they arrive in the order of zxids among themselves
+// and among the answers, before any answer that shows the change or a later one, none is lost while
+// the connection lives, none arrives twice, and a one-shot watch fires once.
 //
 // With Changes it knows which events a connection must get at which place, and compares. Without, it
 // checks the zxids of events that have one, that a one-shot watch fires no more often than it was
-// left, and that no read shows data newer than a watched read before the event has come.
+// set, and that no read shows data newer than a watched read before the event has arrived.
 //
 // Guarantees: Events before data, No missed change.
 func Watches(h *History) []Violation {
@@ -37,7 +37,7 @@ type delivery struct {
 	event   *Event
 }
 
-// deliveries are those of each connection, as they came.
+// deliveries are those of each connection, in the order of arrival.
 func deliveries(h *History) map[int][]delivery {
 	m := map[int][]delivery{}
 	for i := range h.Ops {
@@ -111,8 +111,8 @@ func (w *watcher) run(list []delivery) {
 	}
 }
 
-// leavesWatch reports whether the answer says that a watch was left: a failed read leaves none, but
-// for exists, which waits for the znode.
+// leavesWatch reports whether the answer means that a watch was set: a failed read sets none,
+// except for exists, which waits for the znode.
 func (o *Op) leavesWatch() bool {
 	return o.Watch != NoWatch && (o.Outcome == OK || o.Kind == Exists && o.Code == znode.ErrNoNode)
 }
@@ -147,7 +147,7 @@ func (w *watcher) apply() {
 	}
 	data := w.fire(c.Path, DataWatch) || w.modes[watchKey{c.Path, Persistent}] || w.recursive(c.Path)
 	if c.Type == znode.EventDeleted {
-		// Who watches both gets the news once, and has used up both.
+		// A client that watches both gets one event, which uses up both watches.
 		data = w.fire(c.Path, ChildWatch) || data
 	}
 	if data {
@@ -180,7 +180,7 @@ func (w *watcher) recursive(path string) bool {
 	}
 }
 
-// withoutTruth checks what answers and events show by themselves.
+// withoutTruth checks the answers and events against each other.
 func (f *findings) withoutTruth(list []delivery) {
 	var high znode.Zxid
 	armed := map[string]znode.Zxid{} // one-shot data watches: mzxid of the read that left it
@@ -225,7 +225,7 @@ func (f *findings) withoutTruth(list []delivery) {
 	}
 }
 
-// covered reports whether a lasting watch stands on a znode or above it.
+// covered reports whether there is a persistent watch on a znode or above it.
 func covered(lasting map[string]bool, path string) bool {
 	for p := path; ; p = p[:strings.LastIndexByte(p, '/')] {
 		if lasting[p] || lasting["/"] {

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// The modes that srvr tells.
+// The modes in srvr's answer.
 const (
 	ModeLeader     = "leader"
 	ModeFollower   = "follower"
@@ -21,7 +21,7 @@ const (
 	ModeStandalone = "standalone"
 )
 
-// NotServing is what most words answer without a majority.
+// NotServing is the answer of most words without a majority.
 const NotServing = "This ZooKeeper instance is not currently serving requests"
 
 // FourLetter sends a four-letter word and returns the whole answer.
@@ -43,7 +43,7 @@ func (s *Server) Field(name string) (string, error) {
 	return "", fmt.Errorf("srvr has no line %q: %q", name, text)
 }
 
-// Mode is what the server says it is; an error if it is not serving.
+// Mode is the mode that the server reports, or an error if it is not serving.
 func (s *Server) Mode() (string, error) { return s.Field("Mode") }
 
 // Zxid is the last transaction that the server has applied.
@@ -76,7 +76,7 @@ func (s *Server) Metrics() (map[string]string, error) {
 	return m, nil
 }
 
-// WaitNotServing waits until a running server says that it serves nobody.
+// WaitNotServing waits until a running server reports that it is not serving.
 func (s *Server) WaitNotServing() {
 	s.e.t.Helper()
 	wait.Succeeds(s.e.t, fmt.Sprintf("server %d says that it is not serving", s.ID),
@@ -96,8 +96,8 @@ func (s *Server) sessions() (string, error) {
 	return shared, err
 }
 
-// ChangeMembers asks a server for a change of the ensemble, below /v1/cluster, until it has happened; enough is a
-// status that says that it has, beside those of success. It returns the answer.
+// ChangeMembers requests a change of the ensemble from a server, below /v1/cluster, until it has happened; enough
+// is a status that means so, beside those of success. It returns the answer.
 func ChangeMembers(t *testing.T, s *Server, method, path, body string, enough int) (answer []byte) {
 	t.Helper()
 	wait.Succeeds(t, method+" "+path, func() error {

@@ -25,16 +25,15 @@ const (
 
 // The errors of a Conn.
 var (
-	// ErrExpired says that the server refused the session.
+	// ErrExpired reports that the server refused the session.
 	ErrExpired = errors.New("the session has expired")
-	// ErrNoReply says that the connection ended before the reply, so that the
-	// outcome is unknown.
+	// ErrNoReply reports that the connection ended before the reply, so that the outcome is
+	// unknown.
 	ErrNoReply = errors.New("the connection ended without a reply")
 )
 
-// Conn is one connection with a session. It sends what it is told, right or
-// wrong, and keeps everything it receives in order. It sends no pings of its
-// own.
+// Conn is one connection with a session. It sends whatever the test wants, right or wrong, and
+// keeps everything it receives in order. It sends no pings of its own.
 type Conn struct {
 	Addr     string
 	Session  Session
@@ -51,7 +50,7 @@ type Conn struct {
 	err     error // why the connection ended
 }
 
-// Session is what a client needs to come back.
+// Session is what a client needs to resume its session.
 type Session struct {
 	ID       znode.SessionID
 	Password []byte
@@ -84,7 +83,7 @@ type Item struct {
 // ConnectOptions choose the handshake.
 type ConnectOptions struct {
 	Timeout time.Duration // of the session; 0: 10 s
-	Session Session       // the one to come back to; the zero value: a new one
+	Session Session       // the one to resume; the zero value: a new one
 	// HandshakeTimeout is how long the server may take, as a paused one does; 0:
 	// 5 s.
 	HandshakeTimeout time.Duration
@@ -92,9 +91,9 @@ type ConnectOptions struct {
 	FirstXid wire.Xid
 }
 
-// Connect opens a connection and its session, and fails the test if it cannot. A server
-// that has not heard from the leader for half of the shortest session timeout takes nobody,
-// which on a busy machine is soon: it is asked again.
+// Connect opens a connection and its session, and fails the test if it cannot. A server that
+// has not heard from the leader for half of the shortest session timeout accepts no client,
+// which happens soon on a busy machine: Connect tries again.
 func (s *Server) Connect(t testing.TB, o ConnectOptions) (c *Conn) {
 	t.Helper()
 	wait.Succeeds(t, fmt.Sprintf("server %d takes a connection", s.ID), func() (err error) {
@@ -201,7 +200,7 @@ func (c *Conn) sendLocked(xid wire.Xid, op wire.OpCode, body wire.Request) *Call
 	return call
 }
 
-// SendBytes writes what no codec would.
+// SendBytes writes bytes that no codec would.
 func (c *Conn) SendBytes(b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,7 +228,7 @@ func (call *Call) fail(why error) {
 	close(call.Done)
 }
 
-// read takes what the server sends until the connection ends.
+// read receives what the server sends until the connection ends.
 func (c *Conn) read(frames *wire.FrameReader) {
 	defer close(c.done)
 	for {
@@ -316,7 +315,7 @@ func (c *Conn) Take() []Item {
 	return items
 }
 
-// State is what a client must know to come back to the session.
+// State is what a client must know to resume the session.
 func (c *Conn) State() Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()

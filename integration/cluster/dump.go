@@ -68,7 +68,7 @@ type znodeCalls struct {
 	data, acl, names *Call
 }
 
-// dump reads what is at path and below, sorted by path.
+// dump reads the tree at path, sorted by path.
 func (c *Conn) dump(path string) ([]Znode, error) {
 	var all []Znode
 	paths, asked := []string{path}, []znodeCalls(nil)
@@ -107,11 +107,11 @@ func (z *znodeCalls) wait() (Znode, []string, error) {
 		ACL: z.acl.Body.(*wire.GetACLResponse).ACL}, z.names.Body.(*wire.GetChildrenResponse).Children, nil
 }
 
-// CheckReplicas fails the test unless all running servers have applied the same
-// transactions and hold the same znodes, sessions and ephemerals. The clients
-// must be at rest. The ensemble may still change by itself, as when a server gets its
-// vote back or a session expires, between two servers' answers: so servers that differ
-// are asked again. Those that have come to different states stay different.
+// CheckReplicas fails the test unless all running servers have applied the same transactions
+// and hold the same znodes, sessions and ephemerals. The clients must be at rest. The ensemble
+// may still change, as when a server gets its vote back or a session expires, between two
+// servers' answers: so servers that differ are asked again. Those whose states have diverged
+// stay different.
 func (e *Ensemble) CheckReplicas() {
 	e.t.Helper()
 	servers := e.Running()
@@ -135,7 +135,7 @@ func (e *Ensemble) CheckReplicas() {
 		func() error { return e.compareShared(servers) })
 }
 
-// compareShared compares what four-letter words tell of the replicated state.
+// compareShared compares the replicated state as four-letter words show it.
 func (e *Ensemble) compareShared(servers []*Server) error {
 	var first [3]string
 	for i, s := range servers {

@@ -45,13 +45,13 @@ type Options struct {
 	Wrap func(id int) []string
 }
 
-// The super user of every ensemble of the kit: what "auth digest" takes.
+// The super user of every ensemble of the kit, as arguments of "auth digest".
 const (
 	SuperCredentials = "super:integration"
 	superDigest      = "super:FGl0qT2M5E+MH9QCeyPBy30Tcxc="
 )
 
-// Ensemble is a number of servers that agree, or one that stands alone.
+// Ensemble is a number of servers that form an ensemble, or a standalone one.
 type Ensemble struct {
 	Name    string // "zk-lite" or "ZooKeeper"
 	t       testing.TB
@@ -60,16 +60,15 @@ type Ensemble struct {
 	servers []*Server
 }
 
-// program is what runs a server with a zoo.cfg.
+// program runs a server with a zoo.cfg.
 type program interface {
 	// command is the program and its arguments.
 	command(s *Server) ([]string, error)
-	// config adds what only this program knows to a zoo.cfg.
+	// config adds settings that only this program knows to a zoo.cfg.
 	config(s *Server, settings map[string]string)
 }
 
-// Start runs n zk-lite servers and waits until they serve. One server stands
-// alone.
+// Start runs n zk-lite servers and waits until they serve. One server runs standalone.
 func Start(t testing.TB, n int, o Options) *Ensemble {
 	t.Helper()
 	return start(t, "zk-lite", n, o, zkLite{})
@@ -153,7 +152,7 @@ func (e *Ensemble) Running() (running []*Server) {
 	return running
 }
 
-// ConnectString is what ZooKeeper clients take: all servers' addresses.
+// ConnectString is the connect string for ZooKeeper clients: all servers' addresses.
 func (e *Ensemble) ConnectString() string {
 	var all []string
 	for _, s := range e.servers {
@@ -189,9 +188,9 @@ func (e *Ensemble) KillAll(servers ...*Server) {
 	}
 }
 
-// WaitServing waits until every running server serves, one of them leads (or
-// stands alone), and the others vote: who is taken in again does so once it has
-// caught up, and until then the ensemble changes by itself.
+// WaitServing waits until every running server serves, one of them leads (or is standalone),
+// and the others vote: a server that is added again does so once it has caught up, and until
+// then the ensemble still changes.
 func (e *Ensemble) WaitServing() {
 	e.t.Helper()
 	wait.Succeeds(e.t, e.Name+" serves on all running servers", func() error {
@@ -247,8 +246,8 @@ func (e *Ensemble) Followers() []*Server {
 	return followers
 }
 
-// Roles are the leader and the other running servers, of one moment: who asks for the
-// leader and then for its followers may be told of two leaders.
+// Roles are the leader and the other running servers, of one moment: separate questions for the
+// leader and for its followers may see two leaders.
 func (e *Ensemble) Roles() (leader *Server, followers []*Server) {
 	e.t.Helper()
 	leader = e.Leader()

@@ -43,8 +43,8 @@ func newDisks(t testing.TB, n int, seed uint64, one func(testing.TB, uint64) *di
 	return disks
 }
 
-// PowerCut ends a server that has a Disk with SIGKILL and takes from its disk what was not
-// synced, or a part of it.
+// PowerCut ends a server that has a Disk with SIGKILL and discards unsynced data from its disk,
+// all or a part.
 func (s *Server) PowerCut() disk.Loss {
 	s.e.t.Helper()
 	s.Disk.PowerOff()
@@ -74,8 +74,8 @@ func (e *Ensemble) PowerCut() (all disk.Loss) {
 }
 
 // FailLogSync has one sync of the server's log fail, once; it is a zk-lite, which must end
-// then. The result ends that, and reports whether a sync has failed. A sync that only
-// prepares a segment for later is let through: without that segment the server goes on.
+// then. The result ends the fault, and reports whether a sync has failed. A sync that only
+// prepares a segment for later succeeds: without that segment the server would continue.
 func (s *Server) FailLogSync() (end func() (failed bool)) {
 	var mu sync.Mutex // protects the fields below
 	before, over, failed := map[string]bool{}, false, false
@@ -136,7 +136,7 @@ func flip(pid int, text []byte) (copies int, err error) {
 		if rights != "rw-p" || strings.Contains(lines.Text(), "/") { // of a file
 			continue
 		}
-		// What is not there any more, or was never used, cannot be read: it has no copy.
+		// A mapping that no longer exists, or was never used, cannot be read: it has no copy.
 		content, _ := io.ReadAll(io.NewSectionReader(memory, int64(from), int64(to-from)))
 		for at := 0; ; at++ {
 			next := bytes.Index(content[at:], text)
@@ -153,7 +153,7 @@ func flip(pid int, text []byte) (copies int, err error) {
 	return copies, nil
 }
 
-// MemoryGroup is a control group with so much memory. What runs in it and needs more is killed by the kernel.
+// MemoryGroup is a control group with this much memory. The kernel kills a process in it that needs more.
 type MemoryGroup struct{ dir string }
 
 // NewMemoryGroup makes a control group of version 1 or 2, which ends with the test. It needs root, and fails the
@@ -183,12 +183,12 @@ func NewMemoryGroup(t testing.TB, bytes int64) *MemoryGroup {
 	return g
 }
 
-// Wrap is what to put before a command, so that it runs in the group.
+// Wrap is the prefix of a command that runs in the group.
 func (g *MemoryGroup) Wrap() []string {
 	return []string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, g.dir}
 }
 
-// Highest is the most memory that was in use, in bytes, as the kernel tells it; empty where it does not.
+// Highest is the largest memory use, in bytes, as the kernel reports it; empty where it does not.
 func (g *MemoryGroup) Highest() string {
 	for _, name := range []string{"memory.max_usage_in_bytes", "memory.peak"} {
 		if b, err := os.ReadFile(filepath.Join(g.dir, name)); err == nil {
@@ -198,9 +198,9 @@ func (g *MemoryGroup) Highest() string {
 	return ""
 }
 
-// UnprivilegedVariable is an environment variable which, when it is not empty, says
-// that this machine permits neither network namespaces nor mounts, so that what needs
-// them may be left out. Without it, a machine that does not permit them fails the test.
+// UnprivilegedVariable is an environment variable which, when it is not empty, declares that
+// this machine permits neither network namespaces nor mounts, so that tests that need them may
+// be left out. Without it, a machine that does not permit them fails the test.
 const UnprivilegedVariable = "ZK_LITE_UNPRIVILEGED"
 
 // Privileged reports whether tests that need network namespaces or mounts are to run;
@@ -306,10 +306,10 @@ func NewClock(t testing.TB, id int) *Clock {
 	return c
 }
 
-// Env is what a server that has this clock needs in its environment.
+// Env is the environment variable of a server that has this clock.
 func (c *Clock) Env() string { return clockVariable + "=" + c.path }
 
-// Jump sets the clock to so much, in whole seconds, after the machine's.
+// Jump sets the clock this far after the machine's, in whole seconds.
 func (c *Clock) Jump(t testing.TB, offset time.Duration) {
 	t.Helper()
 	var b [8]byte

@@ -22,9 +22,8 @@ const (
 	RaceVariable = "ZK_LITE_TEST_RACE"
 )
 
-// Main is to be called by the TestMain of every package that starts servers.
-// It builds the binary once, runs the tests and returns the exit code. With -short it runs none:
-// each takes seconds.
+// The TestMain of every package that starts servers must call Main. It builds the binary once,
+// runs the tests and returns the exit code. With -short it runs none: each takes seconds.
 func Main(m *testing.M) int {
 	flag.Parse()
 	if testing.Short() {
@@ -84,7 +83,7 @@ func (zkLite) config(s *Server, set map[string]string) {
 	set["admin.serverPort"] = fmt.Sprint(s.httpPort)
 }
 
-// Run runs another command of the program with the server's configuration, and returns what it says.
+// Run runs another command of the program with the server's configuration, and returns its output.
 func (s *Server) Run(command string, flags ...string) (said string, err error) {
 	line, err := s.e.program.command(s)
 	if err != nil {
@@ -110,8 +109,8 @@ func (apache) command(s *Server) ([]string, error) {
 
 func (apache) config(_ *Server, _ map[string]string) {}
 
-// NeedTool fails the test if what a glob pattern names is not installed. There
-// is no skipping: a test that did not run has shown nothing.
+// NeedTool fails the test if no file matches a glob pattern of a tool. There is no skipping: a
+// test that did not run has shown nothing.
 func NeedTool(t testing.TB, pattern, debianPackages string) string {
 	t.Helper()
 	found, err := filepath.Glob(pattern)
@@ -121,7 +120,7 @@ func NeedTool(t testing.TB, pattern, debianPackages string) string {
 	return found[0]
 }
 
-// ClassPath is what a Java program needs that uses ZooKeeper's client or its recipes.
+// ClassPath is the class path of a Java program that uses ZooKeeper's client or its recipes.
 func ClassPath(t testing.TB) string {
 	t.Helper()
 	path, err := zookeeper.ClassPath()

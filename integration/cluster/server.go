@@ -62,7 +62,7 @@ func (s *Server) Log() string {
 func (s *Server) logFile() string    { return filepath.Join(s.dir, "log") }
 func (s *Server) configFile() string { return filepath.Join(s.dir, "zoo.cfg") }
 
-// prepare writes what a server needs before its first start.
+// prepare writes the files that a server needs before its first start.
 func (s *Server) prepare() error {
 	for _, dir := range []string{s.dir, s.DataDir} {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -77,13 +77,13 @@ func (s *Server) prepare() error {
 		return fmt.Errorf("writing zoo.cfg: %w", err)
 	}
 	if s.Disk != nil {
-		s.Disk.Settle() // what the kit writes is not what is tested
+		s.Disk.Settle() // the kit's own files are not under test
 	}
 	return nil
 }
 
-// Snapshots are the state files of the server's complete snapshots. One that was not
-// finished has a directory with .tmp behind its name.
+// Snapshots are the state files of the server's complete snapshots. The directory of an
+// unfinished one has a name that ends in .tmp.
 func (s *Server) Snapshots() (files []string) {
 	s.e.t.Helper()
 	all, err := filepath.Glob(filepath.Join(s.DataDir, "snapshots", "*-*-*", "state.bin"))
@@ -170,7 +170,7 @@ func (s *Server) current() *process.Process {
 	return s.process
 }
 
-// endedEarly is an error if the server ended though nobody told it to.
+// endedEarly is an error if the server ended although no one stopped it.
 func (s *Server) endedEarly() error {
 	if p := s.current(); p != nil {
 		if err := p.EndedEarly(); err != nil {
@@ -180,15 +180,15 @@ func (s *Server) endedEarly() error {
 	return nil
 }
 
-// Kill ends the server with SIGKILL: nothing is written or said any more.
+// Kill ends the server with SIGKILL: it writes and sends nothing more.
 func (s *Server) Kill() {
 	s.e.t.Helper()
 	s.current().Signal(syscall.SIGKILL)
 	_ = s.WaitEnd() // killed, as it is meant to be
 }
 
-// Stop ends the server in good order, with SIGTERM, and fails the test if that
-// is not what it does.
+// Stop ends the server in good order, with SIGTERM, and fails the test if the server does
+// anything else.
 func (s *Server) Stop() {
 	s.e.t.Helper()
 	s.current().Signal(syscall.SIGTERM)
@@ -197,8 +197,8 @@ func (s *Server) Stop() {
 	}
 }
 
-// WaitEnd waits until the server ends by itself and returns its error, nil for
-// the exit code 0.
+// WaitEnd waits until the server ends of its own accord and returns its error, nil for the exit
+// code 0.
 func (s *Server) WaitEnd() error {
 	s.e.t.Helper()
 	err := s.current().Wait(wait.Patience)

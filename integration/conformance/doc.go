@@ -4,10 +4,9 @@
 // ZooKeeper: run them with -tags interop. One script is written by hand, by
 // topics; the other is random, and ZK_LITE_SEED replays it.
 //
-// Three things are compared by what they refer to and not by value: a zxid by
-// the step of the script that took it, a time by the transaction it belongs to,
-// a session id by the script's name of the session. Names of children, paths of
-// ephemerals and ids of a connection, whose order ZooKeeper leaves open, are
-// sorted. What else may differ is in the table of differences
-// (differences_test.go), each row with its reason, and nothing else may.
+// Three things are compared by reference and not by value: a zxid by the step of the script
+// that took it, a time by the transaction it belongs to, a session id by the script's name of
+// the session. Names of children, paths of ephemerals and ids of a connection, whose order
+// ZooKeeper leaves open, are sorted. Other permitted differences are in the table of
+// differences (differences_test.go), each row with its reason; there are no others.
 package conformance

@@ -1,3 +1,3 @@
-// Package drill does what docs/operations.md tells operators to practise, with real servers, and says how long each
-// step takes. It has tests only.
+// Package drill carries out the procedures that docs/operations.md asks operators to practise, with real servers,
+// and measures how long each step takes. It has tests only.
 package drill

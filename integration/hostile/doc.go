@@ -12,17 +12,18 @@
 //
 // # Servers and witnesses
 //
-// An arena is three servers, each in a control group with little memory, where whatever needs more is killed; a
-// witness at each of them, which writes and reads what only it may; and one more for each HTTP port. A campaign sends
-// requests in one manner: always reading, never reading, many to leave something behind, without a majority, over
-// HTTP. After each of them the servers live, no witness has waited longer than its session's timeout or lost its
-// session, all servers start again, and the data of the witnesses is what it was, bit by bit.
+// An arena is three servers, each in a control group with little memory, where a process that needs more is killed;
+// a witness at each of them, which writes and reads znodes that only it may access; and one more for each HTTP
+// port. A campaign sends requests in one manner: always reading, never reading, many that leave something behind,
+// without a majority, over HTTP. After each of them the servers live, no witness has waited longer than its
+// session's timeout or lost its session, all servers start again, and the data of the witnesses is unchanged, bit
+// by bit.
 //
 // # Work
 //
-// What a request costs is counted, not timed: another build of the server, with the counters of Go's coverage in the
-// state machine, the ports and what they use of the standard library, tells how many blocks of code a request has
-// run, and how many bytes were allocated for it. Both are bounded by the bytes of request and reply.
+// The cost of a request is counted, not timed: another build of the server, with the counters of Go's coverage in
+// the state machine, the ports and the parts of the standard library that they use, reports how many blocks of code
+// a request has run, and how many bytes were allocated for it. Both are bounded by the bytes of request and reply.
 //
 // The gate takes a fixed part of the pairs; -hostile.all (`make hostile`) takes all. -hostile.release tests an older
 // commit of this repository instead: 1ebe317, which is v1.0, fails each campaign.

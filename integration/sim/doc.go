@@ -1,6 +1,6 @@
 // Package sim runs whole ensembles in virtual time: three or five servers in one process, inside a
-// testing/synctest bubble, under faults that a seed chooses, with clients whose histories are then
-// judged (package integration/check). A minute of the ensemble's time passes in about a second.
+// testing/synctest bubble, under faults that a seed chooses, with clients whose histories package
+// integration/check then judges. A minute of the ensemble's time passes in about a second.
 //
 // It is tests only; `go test` runs some seeds, `make sim SEEDS=1000` many. A seed that fails is
 // printed with the command that runs it again.
@@ -40,13 +40,13 @@
 //
 // The schedule of faults and the clients' choices come from the seed, and so do raft's timeouts
 // and all random bytes. The order in which goroutines that are ready at the same moment run does
-// not: Go's scheduler and select decide by chance. What a client asks depends on what it was
-// answered. So a seed brings back the same faults at the same moments, with another interleaving;
+// not: Go's scheduler and select decide by chance. A client's requests depend on the answers
+// before. So a seed reproduces the same faults at the same moments, with another interleaving;
 // -sim.repeat runs it several times.
 //
 // # Processes
 //
 // Random bytes and the number of threads belong to a process, so a process runs one seed at a time.
-// TestSim starts copies of itself that take seeds from it and tell it what came of them
-// (run_test.go), and reports the seed of one that dies.
+// TestSim starts copies of itself that take seeds from it and return their results (run_test.go),
+// and reports the seed of one that dies.
 package sim

@@ -1,10 +1,10 @@
-// Package workload is clients that work at both ports of an ensemble, write down what they were told, and have package
-// check judge it, while a test does to the servers what it likes.
+// Package workload runs clients at both ports of an ensemble that record the answers they get, and has package
+// check judge them, while a test injects faults into the servers.
 //
-// A window is some time in which new clients work below a root of their own; then, with all servers up, its history is
-// judged by itself, which bounds what the search for a linear order costs. The truth that histories are compared with
-// is a stream of all changes that one client follows over HTTP, across all that happens to the servers, and the tree at
-// the end.
+// A window is some time in which new clients work below a root of their own; then, with all servers up, its history
+// is judged by itself, which bounds what the search for a linear order costs. Histories are compared with a stream
+// of all changes that one client follows over HTTP, through all faults of the servers, and with the tree at the
+// end.
 //
 // It breaks no server: tests do (integration/soak, integration/upgrade).
 //

@@ -33,7 +33,7 @@ type httpWorker struct {
 	used   int
 }
 
-// document is what is read of an answer.
+// document has the parts of an answer that matter here.
 type document struct {
 	Data  string `json:"data"`
 	Code  int32  `json:"code"`

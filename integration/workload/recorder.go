@@ -41,7 +41,7 @@ func (r *recorder) connID() int {
 	return r.nextConn
 }
 
-// add notes an operation, whose ID it sets.
+// add records an operation, whose ID it sets.
 func (r *recorder) add(o check.Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *recorder) close(id znode.SessionID) {
 	r.closing[id] = true
 }
 
-// ended notes that a session is gone. One whose close was not answered may have been
+// ended records that a session has ended. One whose close was not answered may have been
 // closed, which is not too early for its timeout.
 func (r *recorder) ended(id znode.SessionID, how check.End, at time.Duration, zxid znode.Zxid) {
 	r.mu.Lock()

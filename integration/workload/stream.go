@@ -15,19 +15,19 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// silence is how long a stream may say nothing before it is taken up elsewhere; it
-// sends a mark every five seconds.
+// silence is how long a stream may send nothing before it is resumed at another server; a
+// server sends a mark every five seconds.
 const silence = 7 * time.Second
 
-// follower follows all changes below a window's root, over one server after the
-// other: its notes are what the others' are compared with.
+// follower follows all changes below a window's root, over one server after the other: the
+// histories of the other clients are compared with its notes.
 type follower struct {
 	w      *Window
 	client *http.Client
 	next   int // the server to ask
 
 	mu       sync.Mutex // protects the fields below
-	position string     // where to go on
+	position string     // where to continue
 	zxid     znode.Zxid // everything up to here is known
 	changes  []check.Change
 	resumed  int
@@ -57,8 +57,8 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// follow reads one stream to its end, whatever ends it. An error says that the
-// stream cannot go on anywhere.
+// follow reads one stream to its end, for any reason. It returns an error if no server can
+// continue the stream.
 func (f *follower) follow(parent context.Context, addr string) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -129,8 +129,8 @@ func (f *follower) event(id, name, data string) error {
 	return nil
 }
 
-// truth is what the stream has told, with the values and owners that clients know.
-// A value that no answer has shown stays a name of its own.
+// truth is the changes from the stream, with the values and owners that clients know. A value
+// that no answer has shown remains a name of its own.
 func (f *follower) truth(h *check.History) []check.Change {
 	values := map[string]string{} // by zxid and path
 	owners := map[string]znode.SessionID{}
@@ -175,8 +175,8 @@ func (f *follower) truth(h *check.History) []check.Change {
 	return f.changes
 }
 
-// completeMultis gives the parts of multis without an answer the zxid of the part that
-// a read has shown: the others, which perhaps nobody has read, must be there, too.
+// completeMultis gives the parts of multis without an answer the zxid of the part that a read
+// has shown: the others, which perhaps no client has read, must be there, too.
 func (f *follower) completeMultis(h *check.History, values map[string]string,
 	key func(z znode.Zxid, path string) string) {
 	shown := map[string]znode.Zxid{} // by value

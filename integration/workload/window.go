@@ -38,7 +38,7 @@ type Window struct {
 	stream  *follower
 }
 
-// Findings are what a window has come to.
+// Findings are the results of a window.
 type Findings struct {
 	History    *check.History
 	Answers    []Answer
@@ -149,8 +149,8 @@ func (w *Window) Close() *Findings {
 	return f
 }
 
-// settle finds out which sessions live, waits until the stream has told everything,
-// and reads the tree while those sessions live. Their connections are returned.
+// settle finds out which sessions live, waits until the stream is complete, and reads the tree
+// while those sessions live. Their connections are returned.
 func (w *Window) settle() map[znode.SessionID]*cluster.Conn {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -185,7 +185,7 @@ func mapValues(m map[znode.SessionID]*cluster.Conn) func(func(*cluster.Conn) boo
 	}
 }
 
-// visit comes back to every session whose end is not known.
+// visit resumes every session whose end is not known.
 func (w *Window) visit() map[znode.SessionID]*cluster.Conn {
 	w.t.Helper()
 	conns := map[znode.SessionID]*cluster.Conn{}
@@ -213,7 +213,7 @@ func (w *Window) visit() map[znode.SessionID]*cluster.Conn {
 	return conns
 }
 
-// mark makes a change that the stream will come to.
+// mark makes a change that will appear in the stream.
 func (w *Window) mark(try int) string {
 	w.t.Helper()
 	path := fmt.Sprintf("%s/end-%d", w.root, try)
@@ -227,7 +227,7 @@ func (w *Window) mark(try int) string {
 	return path
 }
 
-// awaitStream lets the stream go on until it has told of the marker.
+// awaitStream waits until the stream has reached the marker.
 func (w *Window) awaitStream(parent context.Context, marker string) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(parent)
@@ -245,7 +245,7 @@ func (w *Window) awaitStream(parent context.Context, marker string) {
 	done.Wait()
 }
 
-// tree is what is below the root.
+// tree is the tree below the root.
 func (w *Window) tree() (all []check.Znode) {
 	w.t.Helper()
 	for _, z := range w.e.Running()[0].Dump(w.t) {
@@ -258,7 +258,7 @@ func (w *Window) tree() (all []check.Znode) {
 }
 
 // sessionEnds finds the transactions that ended sessions without an answer: that of the first
-// of its ephemerals that nobody has deleted. The others must have gone in the same.
+// of its ephemerals that no client has deleted. The others must have been deleted in the same.
 func (w *Window) sessionEnds(h *check.History) {
 	deleted := map[string]bool{}
 	for i := range h.Ops {
@@ -279,7 +279,7 @@ func (w *Window) sessionEnds(h *check.History) {
 	}
 }
 
-// streamEqualsTree checks that who follows all changes ends with the tree.
+// streamEqualsTree checks that a client that follows all changes ends with the tree.
 func streamEqualsTree(h *check.History) (all []check.Violation) {
 	followed := map[string]bool{}
 	for _, c := range h.Changes {
@@ -306,8 +306,8 @@ func streamEqualsTree(h *check.History) (all []check.Violation) {
 	return all[:min(len(all), 10)]
 }
 
-// remove deletes the window's znodes, so that windows do not grow. A request that nobody
-// waits for any more may still add one meanwhile.
+// remove deletes the window's znodes, so that windows do not grow. An abandoned request may
+// still add one meanwhile.
 func (w *Window) remove() {
 	wait.Succeeds(w.t, "the window's znodes are deleted", func() error {
 		c, err := cluster.Dial(w.e.Running()[0].Addr(), cluster.ConnectOptions{})
@@ -316,7 +316,7 @@ func (w *Window) remove() {
 		}
 		defer c.Drop()
 		for _, z := range slices.Backward(w.tree()) {
-			// An ephemeral may be gone by now.
+			// The session's end may have deleted an ephemeral by now.
 			_ = c.Send(wire.OpDelete, &wire.DeleteRequest{Path: z.Path, Version: znode.AnyVersion})
 		}
 		_, err = c.Do(wire.OpDelete, &wire.DeleteRequest{Path: w.root, Version: znode.AnyVersion})

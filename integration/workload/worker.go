@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// workerPause is between two bursts of a worker. It bounds what the checkers
-	// have to look at, and leaves the processor to the servers.
+	// workerPause is between two bursts of a worker. It bounds the work of the checkers, and
+	// leaves the processor to the servers.
 	workerPause = 60 * time.Millisecond
 	maxBurst    = 4
-	// slotLength is for how long workers meet at the same registers. Short, so that
-	// requests without an answer, each of which doubles what the search for a linear
-	// order looks at, stay few for each register.
+	// slotLength is for how long workers meet at the same registers. It is short, so that each
+	// register has few requests without an answer: each of these doubles the search for a
+	// linear order.
 	slotLength = 3 * time.Second
 	registers  = 4
 	dialAtMost = 700 * time.Millisecond
@@ -85,7 +85,7 @@ func (k *worker) run() {
 	}
 }
 
-// connect opens a session, or comes back with it.
+// connect opens a session, or resumes it.
 func (k *worker) connect() {
 	s := k.w.e.Servers()[k.rng.IntN(len(k.w.e.Servers()))]
 	op := check.Op{Client: k.id, Conn: k.w.rec.connID(), Server: s.ID, Kind: check.OpenSession,
@@ -190,7 +190,7 @@ func (k *worker) note(a *asked) {
 	}
 }
 
-// harvest breaks the connection and writes down everything that came of it.
+// harvest breaks the connection and records the outcomes of all its requests.
 func (k *worker) harvest() {
 	state := k.conn.State()
 	k.conn.Drop()
@@ -209,7 +209,7 @@ func (k *worker) close() {
 		k.harvest()
 	}
 	if a.call.Err != nil || a.call.Reply.Err != znode.OK {
-		return // it comes back, if it can
+		return // it reconnects, if it can
 	}
 	k.w.rec.ended(k.session.ID, check.Closed, k.w.rec.since(a.call.AnsweredAt), a.call.Reply.Zxid)
 	k.session = cluster.Session{LastZxid: k.session.LastZxid}
@@ -240,7 +240,7 @@ func (k *worker) record() {
 	k.conn, k.asked, k.attach = nil, nil, nil
 }
 
-// answered fills in what the answer says.
+// answered fills in the fields that the answer has.
 func answered(op *check.Op, call *cluster.Call) {
 	op.Outcome, op.Code, op.Zxid = check.OK, call.Reply.Err, call.Reply.Zxid
 	if call.Reply.Err != znode.OK {
@@ -270,7 +270,7 @@ func answered(op *check.Op, call *cluster.Call) {
 	}
 }
 
-// value is data that nobody else writes.
+// value is data that no other client writes.
 func (k *worker) value() string {
 	k.values++
 	return fmt.Sprintf("c%d-%d", k.id, k.values)

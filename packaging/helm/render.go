@@ -1,5 +1,6 @@
 // Package helm renders the Helm chart in the directory zk-lite, as Helm does, into Kubernetes' own types. It is for
-// tests: of the chart, and of servers that are run as the chart says. It talks to no cluster and starts no goroutine.
+// tests: of the chart, and of servers that run as the chart configures them. It talks to no cluster and starts no
+// goroutine.
 package helm
 
 import (
@@ -35,7 +36,7 @@ const (
 // Monitors is the API of ServiceMonitor, a type that is not Kubernetes' own.
 const Monitors = "monitoring.coreos.com/v1"
 
-// Release is what the chart makes.
+// Release is the output of the chart.
 type Release struct {
 	ConfigMap         *corev1.ConfigMap
 	Secret            *corev1.Secret // nil: named in the values
@@ -44,15 +45,16 @@ type Release struct {
 	Budget            *policyv1.PodDisruptionBudget
 	Policy            *networkingv1.NetworkPolicy // nil: none
 	Monitor           *unstructured.Unstructured  // nil: none
-	ScaleDown         *batchv1.Job                // nil: nobody leaves
+	ScaleDown         *batchv1.Job                // nil: no server leaves
 	Notes             string
 }
 
-// Render renders the chart with values besides its own. live is what is in the cluster: nil at an installation, empty
-// for an upgrade that looks at no cluster, as `helm template --is-upgrade` does. apis are what the cluster has besides
-// Kubernetes' own.
+// Render renders the chart with values besides its own. live is the present release in the cluster: nil at an
+// installation, empty for an upgrade that looks at no cluster, as `helm template --is-upgrade` does. apis are those
+// that the cluster has besides Kubernetes' own.
 //
-// Errors: of the values' schema, of the templates, and what Kubernetes would refuse: unknown and repeated fields.
+// It returns errors of the values' schema and of the templates, and refuses what Kubernetes would refuse: unknown
+// and repeated fields.
 func Render(values map[string]any, live *Release, apis ...string) (*Release, error) {
 	chart, err := loader.LoadDir(Chart)
 	if err != nil {
@@ -85,7 +87,7 @@ func Render(values map[string]any, live *Release, apis ...string) (*Release, err
 	return r, nil
 }
 
-// strict refuses what Kubernetes does not know.
+// strict refuses fields that Kubernetes does not know.
 var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
 // add decodes one object.
@@ -127,7 +129,7 @@ func (r *Release) add(document string) error {
 	return nil
 }
 
-// lookups answers the templates' function lookup from what is in the cluster.
+// lookups answers the templates' function lookup from the present release.
 type lookups struct{ live *Release }
 
 // GetClientFor implements engine.ClientProvider.

@@ -28,13 +28,13 @@ const (
 // disk.
 type Fault func(op Op, path string) syscall.Errno
 
-// Loss is what a power cut has taken.
+// Loss is the loss of a power cut.
 type Loss struct {
 	Pages int // pages whose content was newer than the disk's
 	Names int // changes of names
 }
 
-// Counts says what a Disk has done.
+// Counts counts the operations of a Disk.
 type Counts struct {
 	Writes, Syncs, FailedSyncs, Lies, Cuts, LostPages, LostNames int
 }
@@ -60,7 +60,7 @@ type Disk struct {
 	root    *node
 	byID    map[uint64]*node
 	lastID  uint64
-	pending []change // from what is on the disk to what programs see
+	pending []change // changes that programs see and that are not on the disk yet
 	fault   Fault
 	lying   bool
 	counts  Counts
@@ -98,7 +98,7 @@ func (d *Disk) SetFault(f Fault) {
 	d.fault = f
 }
 
-// SetLying makes syncs succeed and do nothing, and the kernel write nothing back. What was
+// SetLying makes syncs succeed and do nothing, and the kernel write nothing back. Everything
 // written while a disk lied is lost with the next PowerCut, unless Settle comes first.
 func (d *Disk) SetLying(lying bool) {
 	d.mu.Lock()
@@ -109,7 +109,7 @@ func (d *Disk) SetLying(lying bool) {
 // Settle brings everything to the disk.
 func (d *Disk) Settle() {
 	if d.ext4 != nil {
-		_, _ = run("sync", "-f", d.ext4.dir) // what it could not write, the next cut takes
+		_, _ = run("sync", "-f", d.ext4.dir) // the next cut takes what it could not write
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -130,8 +130,8 @@ func (d *Disk) PowerOff() {
 	}
 }
 
-// PowerCut forgets what is not on the disk, or a part of it. Its processes must have ended.
-// The error is that of mounting an ext4 again.
+// PowerCut discards what is not on the disk, or a part of it. Its processes must have ended. It
+// returns the error of mounting an ext4 again.
 func (d *Disk) PowerCut() (Loss, error) {
 	if d.ext4 != nil {
 		return d.ext4.cut(d)
@@ -162,7 +162,7 @@ func (d *Disk) cut() (l Loss) {
 	return l
 }
 
-// Counts says what has happened so far.
+// Counts returns the counts so far.
 func (d *Disk) Counts() Counts {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -198,8 +198,8 @@ func (d *Disk) walkLocked(n *node, visit func(*node)) {
 // rootID is the kernel's name of the root.
 const rootID = 1
 
-// nameAllLocked gives all nodes new names towards the kernel, so that nothing which it
-// remembers of an earlier life is taken for what is there now.
+// nameAllLocked gives all nodes new names towards the kernel, so that it confuses nothing of an
+// earlier life with the present.
 func (d *Disk) nameAllLocked() {
 	d.byID = map[uint64]*node{}
 	d.lastID = max(d.lastID, rootID)
@@ -208,7 +208,7 @@ func (d *Disk) nameAllLocked() {
 	d.byID[rootID] = d.root
 }
 
-// knowLocked notes that the kernel is told of a node.
+// knowLocked notes that the kernel knows a node.
 func (d *Disk) knowLocked(n *node) {
 	if n.id == 0 {
 		d.lastID++
@@ -218,7 +218,7 @@ func (d *Disk) knowLocked(n *node) {
 	n.lookups++
 }
 
-// forgetLocked says that the kernel does not use a node any more.
+// forgetLocked notes that the kernel no longer uses a node.
 func (d *Disk) forgetLocked(id, lookups uint64) {
 	n := d.byID[id]
 	if n == nil || id == rootID {
@@ -284,8 +284,8 @@ func (d *Disk) write(n *node, b []byte, off int64) syscall.Errno {
 	return 0
 }
 
-// sync brings to the disk what was written before the call, which is all that is promised
-// and so all that it gives.
+// sync brings everything written before the call to the disk, which is all that is promised and
+// so all that it does.
 func (d *Disk) sync(n *node) syscall.Errno {
 	d.mu.Lock()
 	pages := slices.Sorted(maps.Keys(n.dirty))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// imageSize is sparse: what nobody has written takes no memory.
+// imageSize is sparse: unwritten parts take no memory.
 const imageSize = 2 << 30
 
 // ext4 is a file system of the kernel's on a Disk, of which it sees one file as a block
@@ -29,9 +29,9 @@ type ext4 struct {
 const flushTime = 2 * time.Millisecond
 
 // NewExt4 mounts an empty ext4 that is on a new Disk. So the files of a server are the
-// kernel's, which can write them past its page cache, and what the kernel asks of its disk
-// is what a power cut is about. Faults see no files but "image". It needs e2fsprogs, and
-// permission to make a loop device.
+// kernel's, which can write them past its page cache, and a power cut affects what the kernel
+// has asked of its disk. Faults see no files but "image". It needs e2fsprogs, and permission to
+// make a loop device.
 func NewExt4(t testing.TB, seed uint64) *Disk {
 	t.Helper()
 	d := New(t, seed)
@@ -80,7 +80,7 @@ func (x *ext4) powerOn(d *Disk) {
 	})
 }
 
-// powerOff makes everything fail, also what has begun.
+// powerOff makes everything fail, including operations that have begun.
 func (x *ext4) powerOff() {
 	select {
 	case <-x.off:
@@ -106,7 +106,7 @@ func (x *ext4) detach() error {
 	return errors.Join(err, detached)
 }
 
-// cut forgets what is not on the disk, once it has no power: nothing that is still in the
+// cut discards what is not on the disk, once it has no power: nothing that is still in the
 // kernel reaches it. Then the file system is mounted again, and replays its journal.
 func (x *ext4) cut(d *Disk) (Loss, error) {
 	d.PowerOff()

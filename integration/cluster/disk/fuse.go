@@ -36,9 +36,9 @@ func (d *Disk) mount() error {
 	return d.refusePolls()
 }
 
-// refusePolls has the kernel ask once whether files can be polled, and be told that they cannot. Go's runtime asks when
-// it opens a file, in a way that keeps a processor from this process, which has to answer. The library has a file for
-// this, and asks by itself only where it has mounted by itself.
+// refusePolls has the kernel ask once whether files can be polled, and answers that they cannot. Go's runtime asks
+// when it opens a file, in a way that keeps a processor from this process, which has to answer. The library has a
+// file for this, and asks for it only after a mount of its own.
 func (d *Disk) refusePolls() error {
 	fd, err := syscall.Open(filepath.Join(d.dir, ".go-fuse-epoll-hack"), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -51,8 +51,8 @@ func (d *Disk) refusePolls() error {
 // close unmounts. Processes that still have files open, or wait for a fault, meet errors.
 func (d *Disk) close() error { return syscall.Unmount(d.dir, syscall.MNT_FORCE|syscall.MNT_DETACH) }
 
-// files answers the kernel's requests, and refuses kinds that servers do not need. No answer holds for any time: the
-// kernel asks again, and drops what it has cached at every open.
+// files answers the kernel's requests, and refuses kinds that servers do not need. Answers are valid for no time:
+// the kernel asks again, and drops its cache of a file at every open.
 type files struct {
 	fuse.RawFileSystem
 	d *Disk
@@ -81,7 +81,7 @@ func (n *node) attr(a *fuse.Attr) {
 	a.Blocks = (a.Size + 511) / 512
 }
 
-// entryLocked tells the kernel of a node.
+// entryLocked describes a node to the kernel.
 func (f *files) entryLocked(n *node, out *fuse.EntryOut) {
 	f.d.knowLocked(n)
 	out.NodeId = n.id
@@ -103,14 +103,14 @@ func (f *files) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *f
 	return fuse.Status(code)
 }
 
-// Forget is about a node that the kernel does not use any more.
+// Forget is called for a node that the kernel no longer uses.
 func (f *files) Forget(id, lookups uint64) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	f.d.forgetLocked(id, lookups)
 }
 
-// GetAttr tells what a node is.
+// GetAttr describes a node.
 func (f *files) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
@@ -163,7 +163,7 @@ func (f *files) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryLi
 	return fuse.OK
 }
 
-// StatFs tells of a large disk.
+// StatFs reports a large disk.
 func (f *files) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
 	const blocks = 1 << 28
 	*out = fuse.StatfsOut{Blocks: blocks, Bfree: blocks, Bavail: blocks, Files: blocks, Ffree: blocks,
@@ -182,7 +182,7 @@ func (f *files) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadRes
 	return fuse.ReadResultData(n.read(int64(in.Offset), int64(in.Size))), fuse.OK
 }
 
-// Write changes what programs see of a file.
+// Write changes the content of a file that programs see.
 func (f *files) Write(_ <-chan struct{}, in *fuse.WriteIn, b []byte) (uint32, fuse.Status) {
 	n, status := f.node(in.NodeId)
 	if status != fuse.OK {

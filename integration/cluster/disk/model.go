@@ -10,8 +10,7 @@ import (
 // pageSize is the granularity at which unsynced content survives a power cut.
 const pageSize = 4096
 
-// writebackOdds is the chance, one in so many writes, that the kernel writes a page back
-// by itself.
+// writebackOdds: the kernel writes a page back of its own accord once in this many writes.
 const writebackOdds = 8
 
 // page is the content of one page. It is never changed once a node has it, so that what
@@ -52,8 +51,8 @@ func (c *content) resize(size int64) {
 
 // node is a file or a directory. All nodes are protected by Disk.mu.
 type node struct {
-	id      uint64 // what the kernel calls it; a new one in every life
-	lookups uint64 // how often the kernel was told of it
+	id      uint64 // its name towards the kernel; a new one in every life
+	lookups uint64 // how often the kernel has looked it up
 	dir     bool
 	mode    uint32 // permissions
 
@@ -107,7 +106,7 @@ func (n *node) read(off, size int64) []byte {
 	return b
 }
 
-// write changes what programs see, and returns the pages.
+// write changes the content that programs see, and returns the pages.
 func (n *node) write(b []byte, off int64) (first, last int64) {
 	for done := 0; done < len(b); {
 		at, from := (off+int64(done))/pageSize, (off+int64(done))%pageSize
@@ -163,7 +162,7 @@ func (n *node) sync(pages []int64) {
 	}
 }
 
-// cut forgets a part of what is not on the disk, and returns how many pages have gone.
+// cut discards a part of what is not on the disk, and returns how many pages were lost.
 func (n *node) cut(rng *rand.Rand, everything bool) (lost int) {
 	if n.resized && !everything && rng.IntN(2) == 0 {
 		n.disk.resize(n.data.size)

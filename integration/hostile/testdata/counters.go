@@ -9,8 +9,8 @@ import (
 	"runtime/coverage"
 )
 
-// What is added to a server whose work is counted: whoever connects to the socket is sent the bytes allocated since
-// the start (8 bytes, big-endian) and the counters, which then begin at zero.
+// Added to a server whose work is counted: a client that connects to the socket gets the bytes allocated since the
+// start (8 bytes, big-endian) and the counters, which then begin at zero.
 func init() {
 	if path := os.Getenv("ZK_LITE_TEST_COUNTERS"); path != "" {
 		go serveCounters(path)

@@ -1,8 +1,7 @@
-// Command gozk checks a zk-lite ensemble with the client
-// github.com/go-zookeeper/zk. It is a module of its own, so that zk-lite does
-// not depend on that client. The argument is the connect string; what is
-// printed is described at the type message in drive_test.go. With the arguments
-// "queue", the connect string and a path it stands in the line of a lock.
+// Command gozk checks a zk-lite ensemble with the client github.com/go-zookeeper/zk. It is a
+// module of its own, so that zk-lite does not depend on that client. The argument is the
+// connect string; the output is described at the type message in drive_test.go. With the
+// arguments "queue", the connect string and a path it queues for a lock.
 package main
 
 import (
@@ -21,7 +20,7 @@ import (
 )
 
 const (
-	patience = 30 * time.Second // for what should happen soon
+	patience = 30 * time.Second // for events that should happen soon
 	session  = 4 * time.Second
 )
 
@@ -301,7 +300,7 @@ func (s *suite) words() {
 	equal([]any{all, leaders}, []any{true, 1})
 }
 
-// result runs a check and returns what it failed with.
+// result runs a check and returns the text of its failure.
 func result(check func()) (detail string) {
 	defer func() {
 		switch x := recover().(type) {

@@ -15,9 +15,9 @@ import (
 // be busy.
 const queueSession = 30 * time.Second
 
-// queue stands in the line of a lock, beside other clients: it prints "queued" when its
-// znode is in the line, "held" when its turn has come, waits for a line on its input,
-// releases the lock, and prints "released".
+// queue queues for a lock, beside other clients: it prints "queued" when its znode is in the
+// queue, "held" when its turn has come, waits for a line on its input, releases the lock, and
+// prints "released".
 func queue(hosts, path string) error {
 	c, _, err := zk.Connect(strings.Split(hosts, ","), queueSession,
 		zk.WithLogger(log.New(os.Stderr, "", log.Ltime)))
