@@ -19,9 +19,9 @@ func (b box) meets(o box) bool {
 // textWidth is about how wide a text is.
 func textWidth(text string, size int) int { return utf8.RuneCountInString(text) * size * 11 / 20 }
 
-// arrow draws a message. One that is lost is drawn to where it would have arrived, and
-// crossed out there. One from an end of a ring to the other leaves the picture at one
-// side and comes in at the other.
+// arrow draws a message. One that is lost is drawn to where it would have arrived, and crossed
+// out there. One from an end of a ring to the other leaves the picture at one side and enters
+// at the other.
 func (p *picture) arrow(s step) string {
 	x1, y1, x2, y2 := p.x[s.from], p.y[s.sent], p.x[s.to], p.y[s.ends()]
 	style, mark := `stroke="#345" marker-end="url(#head)"`, ""

@@ -35,7 +35,7 @@ const (
 	plotName   = 15 // least distance of two names
 )
 
-// plotColours are told apart in print and by most colour-blind readers.
+// plotColours can be distinguished in print and by most colour-blind readers.
 func plotColours() []string {
 	return []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000",
 		"#7f3c8d", "#8c8c00"}

@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
-// Run is what a chart is drawn from.
+// Run is the input of a chart.
 type Run struct {
 	Title   string
 	Ring    []sim.ID // columns, from left to right
@@ -18,9 +18,9 @@ type Run struct {
 	Records []sim.Record
 	// End is when the run ended.
 	End time.Duration
-	// Truncated says that the run was longer than its records.
+	// Truncated is set if the run was longer than its records.
 	Truncated bool
-	// Round says that messages go round the ring of the columns.
+	// Round is set if messages go round the ring of the columns.
 	Round bool
 	// Variables asks for the variables of processes to be drawn when they change.
 	Variables bool
@@ -33,9 +33,9 @@ type step struct {
 	at, sent time.Duration
 	due      time.Duration // when a lost message would have arrived
 	kind     sim.Kind
-	from, to sim.ID // to is None for what happens at one process
+	from, to sim.ID // to is None for a step of one process
 	text     string
-	status   string // what the process is now, if that changed; "-" for nothing
+	status   string // the new status of the process, if it changed; "-" for none
 }
 
 func (r Run) columns() []sim.ID {
@@ -45,8 +45,8 @@ func (r Run) columns() []sim.ID {
 	return slices.Clone(r.Ring)
 }
 
-// steps picks what is worth drawing: messages when they arrive or are lost,
-// faults, commands, facts and timers.
+// steps selects the steps worth drawing: messages when they arrive or are lost, faults,
+// commands, facts and timers.
 func (r Run) steps() []step {
 	var steps []step
 	for _, record := range r.Records {

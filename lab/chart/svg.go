@@ -25,8 +25,8 @@ const (
 	svgCrowd  = 260 // where many labels want room
 	svgLine   = 13  // between notes at the same instant and process
 	svgSource = `font-family="sans-serif"`
-	// MaxDrawn bounds the steps of a picture: more cannot be told apart, and
-	// browsers become slow.
+	// MaxDrawn bounds the steps of a picture: more cannot be distinguished, and browsers become
+	// slow.
 	MaxDrawn = 3000
 )
 
@@ -93,7 +93,7 @@ func scale(steps []step) (y map[time.Duration]int, height int) {
 	return y, at + svgTop
 }
 
-// picture is what the parts of a picture share.
+// picture is shared by the parts of a picture.
 type picture struct {
 	run    Run
 	x      map[sim.ID]int
@@ -157,8 +157,8 @@ func (p *picture) at(t time.Duration) int {
 	return before
 }
 
-// lifelines draws the processes' lines, which end at a crash and go on at a recovery, and
-// what they are in between: a wide bar inside the critical section, a lane for a leader.
+// lifelines draws the processes' lines, which end at a crash and continue at a recovery, and
+// their status in between: a wide bar inside the critical section, a lane for a leader.
 func (p *picture) lifelines(columns []sim.ID) string {
 	var b strings.Builder
 	spans := trace.Spans(p.run.Records, p.run.End)
@@ -197,7 +197,7 @@ func (p *picture) lifelines(columns []sim.ID) string {
 	return b.String()
 }
 
-// moment is the virtual time of so many units.
+// moment is the virtual time of this many units.
 func moment(units float64) time.Duration { return time.Duration(units*1000) * (sim.Unit / 1000) }
 
 // ticks writes the times of arrivals and events at the left edge.

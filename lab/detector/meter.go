@@ -62,8 +62,8 @@ func (m *Meter) close(p pair, at time.Duration) {
 	delete(m.since, p)
 }
 
-// crash ends what the process suspected, and turns wrong suspicions of it into
-// right ones, which count as found at once.
+// crash ends the suspicions that the process had, and turns wrong suspicions of it into right
+// ones, which count as found at once.
 func (m *Meter) crash(id sim.ID, at time.Duration) {
 	m.down[id], m.crashedAt[id] = true, at
 	for _, other := range m.ids {
@@ -77,10 +77,10 @@ func (m *Meter) crash(id sim.ID, at time.Duration) {
 	}
 }
 
-// Quality is what the meter found.
+// Quality is the result of the meter.
 type Quality struct {
-	// Completeness is the share of (up observer, crashed process) pairs in which
-	// the observer suspects at the end; 1 if nobody crashed.
+	// Completeness is the share of (up observer, crashed process) pairs in which the observer
+	// suspects at the end; 1 if no process crashed.
 	Completeness float64 `json:"completeness"`
 	// Accuracy is the share of time, over all pairs of processes that are up at
 	// the end, in which the observer did not suspect wrongly.

@@ -59,7 +59,7 @@ func (t Timing) Check() error {
 // timerPrefix keeps the detector's timers apart from those of the inner node.
 const timerPrefix = "fd/"
 
-// monitored is a process with a detector. On disk: what the inner node keeps.
+// monitored is a process with a detector. On disk: the disk of the inner node.
 type monitored struct {
 	self      sim.ID
 	peers     []sim.ID // all ids, ascending; shared and never changed
@@ -98,7 +98,7 @@ func (m monitored) Step(now time.Duration, event sim.Event) (sim.Node, sim.Outpu
 	return m.tell(now, event, out)
 }
 
-// tell hands an event to the inner node and joins what it asks for to out.
+// tell hands an event to the inner node and adds the inner node's output to out.
 func (m monitored) tell(now time.Duration, e sim.Event, out sim.Output) (sim.Node, sim.Output) {
 	if m.inner == nil {
 		return m, out

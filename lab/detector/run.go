@@ -22,8 +22,8 @@ type Config struct {
 	CheckPure bool
 }
 
-// Result is the outcome of a run. Safe says that nobody was suspected wrongly
-// (accuracy), Live that every crash was noticed by everybody (completeness).
+// Result is the outcome of a run. Safe: no process was suspected wrongly (accuracy). Live: all
+// processes noticed every crash (completeness).
 type Result struct {
 	Algorithm string       `json:"algorithm"`
 	N         int          `json:"n"`

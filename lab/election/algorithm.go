@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/znodes"
 )
 
-// Algorithm describes one algorithm and what it promises.
+// Algorithm describes one algorithm and its guarantees.
 type Algorithm struct {
 	// Name is the value of --algorithm.
 	Name string
@@ -18,8 +18,8 @@ type Algorithm struct {
 	best bool
 	// terms: leaders are numbered, and only one may lead in a term.
 	terms bool
-	// informs: every process learns who leads; otherwise the leader knows, and
-	// the others know their place in the line.
+	// informs: every process learns who leads; otherwise the leader knows, and the others know
+	// their place in the queue.
 	informs bool
 	// perpetual: the algorithm never falls silent, so a run ends when it has
 	// settled.
@@ -38,7 +38,7 @@ type Algorithm struct {
 	build func(s setup, id sim.ID, place int) sim.Node
 }
 
-// setup is what builders draw on.
+// setup is the input of builders.
 type setup struct {
 	config Config
 	sorted []sim.ID       // by id
@@ -97,7 +97,7 @@ func zookeeperUse() sim.Use {
 func (a Algorithm) Detects() bool { return a.detects }
 
 // Terms reports whether leaders are numbered, so that one that does not know yet that it is
-// replaced can be told apart.
+// replaced can be recognised.
 func (a Algorithm) Terms() bool { return a.terms }
 
 // Informs reports whether every process learns who leads.
@@ -122,8 +122,8 @@ func Lookup(name string) (Algorithm, error) {
 		name, strings.Join(names, ", "))
 }
 
-// anonymousLaps is how many times round the anonymous ring is watched before
-// the run is given up: by induction nothing new can come after the first.
+// anonymousLaps is how many laps round the anonymous ring are simulated: by induction nothing
+// new happens after the first.
 const anonymousLaps = 4
 
 func buildAnonymous(s setup, _ sim.ID, _ int) sim.Node {
@@ -131,8 +131,8 @@ func buildAnonymous(s setup, _ sim.ID, _ int) sim.Node {
 	return anonymous{n: n, limit: anonymousLaps * max(n-1, 1)}
 }
 
-// Election timeouts of the majority vote, in message times: long against a round
-// of votes, spread widely enough that two processes seldom stand at once.
+// Election timeouts of the majority vote, in message times: long against a round of votes,
+// spread widely enough that two processes seldom campaign at once.
 const (
 	majorityPatience = 10
 	majoritySpread   = 10

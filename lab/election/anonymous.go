@@ -34,7 +34,7 @@ type anonymous struct {
 	limit  int           // rounds after which the run is given up
 	round  int           // completed
 	view   []int         // inputs met, own first, then counter-clockwise
-	early  []viewMessage // of rounds to come
+	early  []viewMessage // of later rounds
 	leads  bool
 	awake  bool
 	passes int // complete views that were symmetric

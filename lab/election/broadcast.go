@@ -8,10 +8,10 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// The trivial solution: everybody tells everybody its id and takes the largest
-// one heard. It is the yardstick the lectures start from. A process decides when
-// it has heard all others or after two message times, one for its own message to
-// wake the others and one for theirs to arrive.
+// The trivial solution: all processes send their ids to all others and take the largest one
+// heard. It is the yardstick with which the lectures begin. A process decides when it has heard
+// all others or after two message times, one for its own message to wake the others and one for
+// theirs to arrive.
 
 type broadcastID struct{ id sim.ID }
 

@@ -7,12 +7,12 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// The bully algorithm: H. Garcia-Molina, "Elections in a Distributed Computing
-// System", IEEE Transactions on Computers C-31(1), 1982, in the form taught:
-// a process that misses the coordinator asks all processes with higher ids; if
-// none answers it is the coordinator and says so to all lower ones. Lectures differ
-// in whom a process asks and tells, and in whether a coordinator that is asked
-// announces itself once more: see bullyForm.
+// The bully algorithm: H. Garcia-Molina, "Elections in a Distributed Computing System", IEEE
+// Transactions on Computers C-31(1), 1982, in the form taught: a process that misses the
+// coordinator asks all processes with higher ids; if none answers it is the coordinator and
+// announces that to all lower ones. Lectures differ in which processes get the question and the
+// announcement, and in whether a coordinator that is asked announces itself once more: see
+// bullyForm.
 
 type bullyMessage struct{ kind string }
 
@@ -39,8 +39,8 @@ func (p bullyPhase) String() string {
 	return [...]string{"idle", "answered", "waits for answers", "waits for the coordinator"}[p]
 }
 
-// bullyForm says in which of its forms the algorithm runs. The zero value asks the
-// higher ones, tells the lower ones and announces again.
+// bullyForm is the form of the algorithm. The zero value asks the higher ones, informs the
+// lower ones and announces again.
 type bullyForm struct {
 	askAll  bool // send the election message to the lower ones too, who keep silent
 	tellAll bool // send the announcement to the higher ones too
@@ -121,7 +121,7 @@ func (b bully) receive(d sim.Deliver, out *sim.Output) bully {
 		}
 	case bullyCoordinator:
 		if !higher {
-			return b.prepare(out) // it outranks who announces itself
+			return b.prepare(out) // it outranks the process that announces itself
 		}
 		if b.leader != sim.None && b.rank[d.From] < b.rank[b.leader] && !holds(b.suspected, b.leader) {
 			return b // overtaken by the announcement of a higher process

@@ -8,8 +8,8 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// maxViolations bounds how many broken promises a run lists; the first ones tell
-// the story, and an algorithm that is broken for ever would list without end.
+// maxViolations bounds how many violations a run lists; the first ones suffice, and an
+// algorithm that is broken forever would list without end.
 const maxViolations = 20
 
 // beforeRun is since when processes are up that are up at the start: long before.
@@ -25,8 +25,8 @@ type checker struct {
 
 	upSince    map[sim.ID]time.Duration // absent when down
 	held       map[sim.ID]sim.ID
-	terms      map[int]sim.ID // who led in a term
-	leaders    []sim.ID       // who is up and leads, by its own account
+	terms      map[int]sim.ID // the leader of a term
+	leaders    []sim.ID       // processes that are up and lead, by their own account
 	since      map[sim.ID]time.Duration
 	reported   bool // that overlap
 	lastChange time.Duration
@@ -123,8 +123,8 @@ func (c *checker) lead(at time.Duration, id sim.ID, leads bool) {
 	}
 }
 
-// checkOverlap judges the time up to now. Algorithms with terms may have a
-// deposed leader that does not know it yet; its term tells it apart.
+// checkOverlap judges the time up to now. Algorithms with terms may have a deposed leader that
+// does not know it yet; its term shows it.
 func (c *checker) checkOverlap(now time.Duration) {
 	if len(c.leaders) < 2 || c.algorithm.terms || c.reported {
 		return
@@ -149,8 +149,8 @@ type verdict struct {
 	safe   bool   // so far, and in the present state
 }
 
-// judge looks at what the up processes hold. inLine says whether a process that
-// need not know the leader has its place in the line.
+// judge checks which leader the up processes hold. inLine reports whether a process that need
+// not know the leader has its place in the queue.
 func (c *checker) judge(inLine func(sim.ID) bool) (verdict, []sim.Violation) {
 	v := verdict{leader: sim.None, live: len(c.upSince) > 0, safe: true}
 	var wrong []sim.Violation

@@ -51,7 +51,7 @@ func (e Elect) String() string {
 	return fmt.Sprintf("detects failure of %v", e.Suspected)
 }
 
-// What a failure detector tells an election.
+// What a failure detector reports to an election.
 type (
 	// Suspect is detector.Suspect.
 	Suspect = detector.Suspect
@@ -82,7 +82,7 @@ func holds(ids []sim.ID, id sim.ID) bool {
 	return found
 }
 
-// timing is what a process knows about the network.
+// timing is the network as a process knows it.
 type timing struct {
 	bound  time.Duration // T: the longest a message is believed to take
 	answer time.Duration // how long to wait for an answer, 2T when accurate

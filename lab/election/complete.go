@@ -10,7 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// complete fills in defaults and reports what makes no sense.
+// complete fills in defaults and returns an error for impossible values.
 func complete(c *Config, a Algorithm) error {
 	if len(c.IDs) == 0 {
 		return fmt.Errorf("an election needs at least one process")
@@ -76,7 +76,7 @@ func checkProcesses(c *Config, a Algorithm) error {
 	return nil
 }
 
-// checkUse reports what the algorithm would ignore.
+// checkUse returns an error for settings that the algorithm would ignore.
 func checkUse(c *Config, a Algorithm) error {
 	if c.AnswerTimeout != 0 && a.Name != "bully" && a.Name != "broadcast" {
 		return fmt.Errorf("%s does not wait for answers: an answer timeout is for bully and broadcast",

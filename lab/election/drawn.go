@@ -6,12 +6,12 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// ZooKeeper's election as lectures draw it: the highest id leads; each other process
-// polls the process with the next-higher id. If that was the leader and has failed it
-// becomes the leader, otherwise it waits and checks again. Who leads is known from the
-// ids at first, and then from the answers. A process that dies while it does not lead
-// leaves a gap: who polls it learns nothing of what is above. The recipe that ZooKeeper
-// documents (zookeeper.go) closes the gap: a watch moves on to the next lower znode.
+// ZooKeeper's election as lectures draw it: the highest id leads; each other process polls the
+// process with the next-higher id. If that was the leader and has failed it becomes the leader,
+// otherwise it waits and checks again. The leader is known from the ids at first, and then from
+// the answers. A process that dies while it does not lead leaves a gap: the one that polls it
+// learns nothing of those above. The recipe that ZooKeeper documents (zookeeper.go) closes the
+// gap: a watch moves on to the next lower znode.
 
 // pollPeriod is how long a process waits between two checks, in message times.
 const pollPeriod = 5

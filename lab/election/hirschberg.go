@@ -8,11 +8,10 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// HS: D. S. Hirschberg and J. B. Sinclair, "Decentralized Extrema-Finding in
-// Circular Configurations of Processors", CACM 23(11), 1980. In phase k a
-// candidate probes 2^k processes on either side; a process with a larger id
-// swallows the probe, the last one replies, and two replies open phase k+1. A
-// probe that comes back to its sender has met nobody larger.
+// HS: D. S. Hirschberg and J. B. Sinclair, "Decentralized Extrema-Finding in Circular
+// Configurations of Processors", CACM 23(11), 1980. In phase k a candidate probes 2^k processes
+// on either side; a process with a larger id swallows the probe, the last one replies, and two
+// replies open phase k+1. A probe that returns to its sender has met no larger id.
 
 type hsProbe struct {
 	id    sim.ID

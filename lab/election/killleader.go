@@ -8,15 +8,15 @@ import (
 // MaxCandidates bounds a scenario: each candidate is a session of its own.
 const MaxCandidates = 2000
 
-// KillLeader is an experiment that the simulator and a running ensemble can both
-// perform (Runner), so that their outcomes can be laid side by side. It lets
-// Candidates processes stand in an election, waits until one leads and all others
-// watch, kills the leader without a farewell, and waits until another leads.
+// KillLeader is an experiment that the simulator and a running ensemble can both perform
+// (Runner), so that their outcomes can be compared. Candidates processes run for election; it
+// waits until one leads and all others watch, kills the leader without warning, and waits until
+// another leads.
 type KillLeader struct {
 	// Candidates is the number of processes; the killed leader is one of them.
 	Candidates int
-	// Herd makes everybody watch the leader's znode; otherwise each watches the
-	// next lower one.
+	// Herd makes all others watch the leader's znode; otherwise each watches the next lower
+	// one.
 	Herd bool
 }
 
@@ -38,7 +38,7 @@ func (k KillLeader) Events() int {
 	return 1
 }
 
-// Outcome is what a runner saw from the kill until the new leader stood.
+// Outcome is what a runner saw from the kill until there was a new leader.
 type Outcome struct {
 	// Events counts the watch events delivered.
 	Events int `json:"events"`
@@ -48,7 +48,7 @@ type Outcome struct {
 	Messages int `json:"-"`
 	// Leaders counts the processes that lead at the end; it must be 1.
 	Leaders int `json:"leaders"`
-	// Changed says that the leader at the end is not the killed one.
+	// Changed is set if the leader at the end is not the killed one.
 	Changed bool `json:"changed"`
 }
 
@@ -57,7 +57,7 @@ type Runner interface {
 	KillLeader(ctx context.Context, k KillLeader) (Outcome, error)
 }
 
-// Judge reports how an outcome differs from what the recipe promises.
+// Judge returns how an outcome differs from the guarantees of the recipe.
 func (k KillLeader) Judge(o Outcome) error {
 	switch {
 	case o.Leaders != 1:

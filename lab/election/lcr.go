@@ -7,17 +7,17 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// LCR: G. Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977,
-// as improved by Chang and Roberts 1979 and analysed in N. Lynch, "Distributed
-// Algorithms", 1996, section 3.3. Each process sends its id clockwise; a larger
-// id is forwarded, a smaller one swallowed, and who meets its own id leads.
+// LCR: G. Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977, as improved by
+// Chang and Roberts 1979 and analysed in N. Lynch, "Distributed Algorithms", 1996, section 3.3.
+// Each process sends its id clockwise; a larger id is forwarded, a smaller one swallowed, and a
+// process that meets its own id leads.
 
 type lcrCandidate struct{ id sim.ID }
 
 func (m lcrCandidate) Type() string   { return "candidate" }
 func (m lcrCandidate) String() string { return fmt.Sprintf("candidate %d", m.id) }
 
-// leaderMessage tells the ring who won; LCR and HS share it.
+// leaderMessage announces the winner to the ring; LCR and HS share it.
 type leaderMessage struct{ id sim.ID }
 
 func (m leaderMessage) Type() string   { return "leader" }

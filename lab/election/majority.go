@@ -59,7 +59,7 @@ type majority struct {
 	term     int
 	votedFor sim.ID
 	role     role
-	votes    []sim.ID // who granted a vote, or acknowledged since the last check
+	votes    []sim.ID // processes that granted a vote, or acknowledged since the last check
 	leader   sim.ID
 }
 
@@ -105,7 +105,7 @@ func (m majority) wait(out *sim.Output) majority {
 	return m
 }
 
-// follow moves to a term, as nobody's leader, holding leader.
+// follow moves to a term as a follower of leader, which may be None.
 func (m majority) follow(term int, leader sim.ID, out *sim.Output) majority {
 	if term > m.term {
 		m.term, m.votedFor = term, sim.None

@@ -6,15 +6,15 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// The lectures' first repair of the ring: the predecessor or the successor of the
-// would-be leader watches it alone. It starts a new run if it has passed the other's
-// election message on and the elected message does not come in time, or if the other
-// does not answer a check once the elected message has come.
+// The lectures' first repair of the ring: the predecessor or the successor of the would-be
+// leader watches it alone. It starts a new run if it has passed the other's election message on
+// and the elected message does not arrive in time, or if the other does not answer a check once
+// the elected message has arrived.
 
 // Timers of that repair.
 const (
-	timerElected = "elected" // the elected message should have come
-	timerCheck   = "check"   // the answer should have come
+	timerElected = "elected" // the elected message should have arrived
+	timerCheck   = "check"   // the answer should have arrived
 )
 
 // Types of the messages by which a process looks whether another is alive.
@@ -23,7 +23,7 @@ const (
 	kindAlive = "alive"
 )
 
-// checkMessage asks whether a process is up, or says so.
+// checkMessage asks whether a process is up, or answers that it is.
 type checkMessage struct {
 	kind  string
 	leads bool // of an answer: it is the leader
@@ -40,7 +40,7 @@ func (m checkMessage) String() string {
 	return m.kind
 }
 
-// answer is what the ring makes of such a message.
+// answer is the ring's reaction to such a message.
 func (m checkMessage) answer(from sim.ID, out *sim.Output) {
 	if m.kind == kindCheck {
 		out.Send(from, checkMessage{kind: kindAlive})
@@ -49,7 +49,7 @@ func (m checkMessage) answer(from sim.ID, out *sim.Output) {
 	}
 }
 
-// neighbour is who is watched; id is None for nobody.
+// neighbour is the watched process; id is None if there is none.
 type neighbour struct {
 	id    sim.ID
 	bound time.Duration

@@ -6,10 +6,10 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// participant is the ring algorithm by the other rule of the lectures, that of Chang
-// and Roberts: a process that has sent an election message takes part, and who takes
-// part swallows a smaller id. Messages have no run, so what suppresses an old one is
-// only that who is named in it is believed down. On disk: nothing.
+// participant is the ring algorithm by the other rule of the lectures, that of Chang and
+// Roberts: a process that has sent an election message takes part, and a process that takes
+// part swallows smaller ids. Messages have no run, so an old one is suppressed only because the
+// process named in it is believed down. On disk: nothing.
 type participant struct {
 	self      sim.ID
 	attribute float64

@@ -9,9 +9,8 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// detectionTime is how long the perfect detector takes, in message times. It is
-// more than one, so that what a process sent before its crash arrives before the
-// news of it.
+// detectionTime is how long the perfect detector takes, in message times. It is more than one,
+// so that the messages that a process sent before its crash arrive before the news of it.
 const detectionTime = 2
 
 // schedule puts the initiators' commands and the perfect detector's news into
@@ -51,7 +50,7 @@ func (r *run) upAgain(crash sim.Fault, at time.Duration) bool {
 	})
 }
 
-// downAt returns who is down once the faults up to a time have happened.
+// downAt returns which processes are down after the faults up to a time.
 func (c Config) downAt(at time.Duration) []sim.ID {
 	var down []sim.ID
 	faults := slices.SortedStableFunc(slices.Values(c.Faults), func(a, b sim.Fault) int {
@@ -69,7 +68,8 @@ func (c Config) downAt(at time.Duration) []sim.ID {
 	return down
 }
 
-// Starters returns who starts the election: those named, or as Config.Initiators says.
+// Starters returns the processes that start the election: those named, or as Config.Initiators
+// describes.
 func (c Config) Starters() []Initiator {
 	a, err := c.lookup()
 	switch {
@@ -93,11 +93,11 @@ func (c Config) Starters() []Initiator {
 	return nil
 }
 
-// settleTime is how long a perpetual algorithm must stand still, in message
-// times: longer than a session or an election timeout with its spread.
+// settleTime is how long a perpetual algorithm must not change, in message times: longer than a
+// session or an election timeout with its spread.
 const settleTime = 30
 
-// play runs to the end and says how the run ended.
+// play runs to the end and returns how the run ended.
 func (r *run) play() string {
 	stopped := false
 	empty := r.sim.Run(func() bool {
@@ -115,8 +115,8 @@ func (r *run) play() string {
 
 // standstill reports whether the state has been good for settleTime.
 func (r *run) standstill() bool {
-	// Every fact is looked at as it happens. Places in the line change without a
-	// fact, and schedules come to an end: both are looked for now and then.
+	// Every fact is checked as it happens. Places in the queue change without a fact, and
+	// schedules end: both are checked at intervals.
 	if r.checker.dirty || r.sim.Now()-r.lookedAt >= r.timing.bound {
 		r.checker.dirty, r.lookedAt = false, r.sim.Now()
 		v, _ := r.checker.judge(r.inLine)

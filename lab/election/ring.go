@@ -163,8 +163,8 @@ func (r ringNode) election(m ringElection, out *sim.Output) ringNode {
 		m.best, m.attribute = r.self, r.attribute
 	}
 	if m.best == r.neighbour.id && !r.alarmed {
-		// Set once a run: an election message that goes round for ever must not
-		// put the alarm off at every lap.
+		// Set once a run: an election message that circulates forever must not put the alarm
+		// off at every lap.
 		r.alarmed = true
 		out.SetTimer(timerElected, r.patience)
 	}

@@ -10,19 +10,19 @@ import (
 	"github.com/zk-lite/zk-lite/lab/znodes"
 )
 
-// Detector says how processes learn of crashes during a run. Crashes at time
-// zero are the premise of a run: the initiators know of them, nobody else.
+// Detector is how processes learn of crashes during a run. Crashes at time zero are the premise
+// of a run: only the initiators know of them.
 type Detector string
 
 // The detectors.
 const (
-	// DetectorPerfect tells every process of a crash two message times later,
-	// and of a recovery at once. It is the default.
+	// DetectorPerfect reports a crash to every process two message times later, and a recovery
+	// at once. It is the default.
 	DetectorPerfect Detector = "perfect"
-	// DetectorNone tells nobody.
+	// DetectorNone reports nothing.
 	DetectorNone Detector = "none"
-	// DetectorNeighbour lets the ring predecessor of the would-be leader watch it:
-	// see neighbour.go. It tells nobody else.
+	// DetectorNeighbour lets the ring predecessor of the would-be leader watch it: see
+	// neighbour.go. No other process learns of a crash.
 	DetectorNeighbour Detector = "neighbour"
 	// DetectorSuccessor is the same by its ring successor.
 	DetectorSuccessor Detector = "successor"
@@ -33,8 +33,8 @@ const (
 // Config describes a run. Zero values stand for the defaults named.
 type Config struct {
 	Algorithm string
-	// Program, if it is given, makes the processes instead of Algorithm. It promises what
-	// bully does: all learn of one leader, the best that is up. With AnyLeader it need not
+	// Program, if it is given, makes the processes instead of Algorithm. Its guarantees are
+	// those of bully: all learn of one leader, the best that is up. With AnyLeader it need not
 	// be the best.
 	Program   func(id sim.ID) sim.Node
 	AnyLeader bool
@@ -42,11 +42,11 @@ type Config struct {
 	IDs []sim.ID
 	// Attributes by which bully and ring rank processes; default is the id.
 	Attributes map[sim.ID]float64
-	// Initiators. Default: all processes at time zero, or the lowest that is up
-	// (bully, ring), or whose timer fires first (majority).
+	// Initiators. Default: all processes at time zero; of bully and ring, the lowest that is
+	// up; of majority, the one whose timer fires first.
 	Initiators []Initiator
-	// Participants makes the ring run by the rule of Chang and Roberts: who takes part
-	// swallows a smaller id. Without it messages of lower initiators are suppressed.
+	// Participants makes the ring run by the rule of Chang and Roberts: a process that takes
+	// part swallows smaller ids. Without it messages of lower initiators are suppressed.
 	Participants bool
 	// AskAll, TellAll and AnnounceOnce choose a form of bully; see bullyForm.
 	AskAll, TellAll, AnnounceOnce bool
@@ -110,8 +110,8 @@ type Result struct {
 	Declared int `json:"declared"`
 	// Lost counts, of the same messages as Messages, those that did not arrive.
 	Lost int `json:"lost"`
-	// Ended says how the run ended: "quiet" (nothing left to happen), "settled"
-	// (a leader stands and only upkeep goes on) or "limit" (time or events).
+	// Ended is how the run ended: "quiet" (nothing left to happen), "settled" (there is a
+	// leader and only upkeep continues) or "limit" (time or events).
 	Ended string `json:"ended"`
 	// Winners counts, for Hirschberg-Sinclair, the winners of each phase from 0.
 	Winners    []int           `json:"phase_winners,omitempty"`
@@ -178,7 +178,7 @@ func (c Config) timing() timing {
 	return timing{bound: c.Network.Delay.Max, answer: c.AnswerTimeout, coordinator: c.CoordinatorTimeout}
 }
 
-// lookup finds the algorithm, or what a program promises.
+// lookup finds the algorithm, or the guarantees of a program.
 func (c Config) lookup() (Algorithm, error) {
 	if c.Program == nil {
 		return Lookup(c.Algorithm)

@@ -42,7 +42,7 @@ func (r ScenarioRunner) KillLeader(_ context.Context, k KillLeader) (Outcome,
 	return o, nil
 }
 
-// killCounter counts what is sent after the first crash.
+// killCounter counts the messages after the first crash.
 type killCounter struct {
 	killed                     bool
 	events, requests, messages int

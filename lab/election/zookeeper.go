@@ -98,7 +98,7 @@ func (z zookeeperNode) reply(r znodes.Reply, out *sim.Output) zookeeperNode {
 func (z zookeeperNode) place(list []znodes.Znode, out *sim.Output) zookeeperNode {
 	at := slices.IndexFunc(list, func(n znodes.Znode) bool { return n.Sequence == z.mine })
 	if at < 0 {
-		return z // the session has expired; the service is about to say so
+		return z // the session has expired; the service is about to report that
 	}
 	if at == 0 {
 		return z.hold(z.client.Session().ID, out)
@@ -127,13 +127,13 @@ func (z zookeeperNode) hold(leader sim.ID, out *sim.Output) zookeeperNode {
 	return z
 }
 
-// inLine reports that the process leads or watches somebody.
+// inLine reports whether the process leads or watches another.
 func (z zookeeperNode) inLine() bool {
 	return z.client.Connected() && (z.leader == z.client.Session().ID || z.watched >= 0 && z.set)
 }
 
-// sessionTimeout of the simulated sessions, in message times: twice the six that
-// the client half needs, so that a slow but whole network expires nobody.
+// sessionTimeout of the simulated sessions, in message times: twice the six that the client
+// half needs, so that a slow but intact network expires no session.
 const sessionTimeout = 12
 
 func buildZooKeeper(herd bool) func(setup, sim.ID, int) sim.Node {

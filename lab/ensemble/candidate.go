@@ -11,14 +11,14 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// candidate is one process that stands in an election.
+// candidate is one process that runs for election.
 type candidate struct {
 	client *client.Client
 	tap    *tap
 }
 
-// stand waits until the candidate leads and returns a channel that is closed when
-// it does not any more.
+// stand waits until the candidate leads and returns a channel that is closed when it no longer
+// does.
 type stand func(ctx context.Context, c *client.Client, path string) (<-chan struct{}, error)
 
 // standInLine is the recipe as applications use it: each watches the next lower
@@ -31,8 +31,8 @@ func standInLine(ctx context.Context, c *client.Client, path string) (<-chan str
 	return term.Done(), nil
 }
 
-// standInHerd is the form that the recipe warns of: everybody watches the leader.
-// It is here to be counted; package recipes has no use for it.
+// standInHerd is the form that the recipe warns of: all candidates watch the leader. It is here
+// to be counted; package recipes has no use for it.
 func standInHerd(ctx context.Context, c *client.Client, dir string) (<-chan struct{}, error) {
 	if err := c.EnsurePath(ctx, dir, client.Container); err != nil {
 		return nil, err

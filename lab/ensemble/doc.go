@@ -1,6 +1,6 @@
-// Package ensemble performs the lab's scenarios on a running ensemble, with the
-// recipes that applications use: what the simulator promises, real servers have
-// to keep. It only measures; which outcome is right is package election's job.
+// Package ensemble performs the lab's scenarios on a running ensemble, with the recipes that
+// applications use, to check the simulator's results on real servers. It only measures; package
+// election judges the outcome.
 //
 // Events and requests are counted on the wire, between client and server, so that
 // neither has to be trusted to count itself.

@@ -17,18 +17,18 @@ import (
 	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
-// What can be done to the candidate that leads.
+// The faults of the leading candidate.
 const (
 	Kill   = "kill"   // its process ends, without a word
-	Cut    = "cut"    // nothing passes between it and the servers any more
+	Cut    = "cut"    // nothing passes between it and the servers
 	Expire = "expire" // its session is ended, and it still has its connection
 )
 
 // mostDrawn bounds the candidates of a run that is drawn.
 const mostDrawn = 16
 
-// Experiment is a story of the lab on real servers: candidates stand in an election, and
-// something is done to the one that leads. The servers' own leader is left alone.
+// Experiment is a story of the lab on real servers: candidates run for election, and the
+// leading one meets a fault. The servers' own leader is left alone.
 type Experiment struct {
 	Fault string
 	Kill  election.KillLeader
@@ -88,7 +88,7 @@ func (r Runner) Trace(ctx context.Context, e Experiment) (t trace.Trace, err err
 	if err := p.inLine(ctx, first.who, second.who); err != nil {
 		return t, err
 	}
-	for _, c := range p.all { // the answer comes behind all events of what was written before
+	for _, c := range p.all { // the answer follows all events of earlier writes
 		if c != first.who {
 			if err := c.client.Sync(ctx, "/"); err != nil {
 				return t, explain(ctx, err)
@@ -107,7 +107,7 @@ func (p *run) lead(ctx context.Context) (led, error) {
 	return l, err
 }
 
-// harm does to the leader what the experiment is about. It returns when the leader knows,
+// harm injects the fault of the experiment into the leader. It returns when the leader knows,
 // unless it is dead: before that it may believe that it leads.
 func (p *run) harm(ctx context.Context, servers, fault string, first led) error {
 	id := first.who.tap.id

@@ -10,18 +10,18 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// maxExchanges bounds what a recorder keeps. An experiment has some dozens.
+// maxExchanges bounds the exchanges of a recorder. An experiment has some dozens.
 const maxExchanges = 10_000
 
-// recorder notes what passes between candidates and servers, as the candidates see it: when
-// a request left and when its reply was here. A millisecond is a unit of the lab.
+// recorder records the messages between candidates and servers, as the candidates see them:
+// when a request left and when its reply arrived. A millisecond is a unit of the lab.
 type recorder struct {
 	began time.Time
 
 	mu        sync.Mutex // protects the fields below
 	exchanges []exchange
 	open      map[call]int // places of those without a reply
-	moments   []sim.Record // what was done to candidates and what became of them
+	moments   []sim.Record // the faults of candidates and their consequences
 }
 
 // call names a request until its reply is here.
@@ -34,7 +34,7 @@ type call struct {
 type exchange struct {
 	candidate  sim.ID
 	what       string
-	asked, got time.Duration // asked is -1 for an event, got for a reply that never came
+	asked, got time.Duration // asked is -1 for an event, got for a reply that never arrived
 	lost       bool          // the request did not leave: the candidate is cut off
 }
 
@@ -71,7 +71,7 @@ func (r *recorder) event(c *tapped) {
 	}
 }
 
-// moment notes what a candidate does apart from messages, with the fact that it establishes.
+// moment records what a candidate does apart from messages, with the fact that it establishes.
 func (r *recorder) moment(kind sim.Kind, id sim.ID, label string, fact *sim.Fact) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,9 +82,9 @@ func (r *recorder) moment(kind sim.Kind, id sim.ID, label string, fact *sim.Fact
 	}
 }
 
-// records are those of a run on the simulator that had the same messages. When a request was
-// at a server nobody has seen from outside: it is put half-way between request and reply, and
-// an event leaves as long before it is here as the quickest reply of that candidate took.
+// records are those of a run on the simulator that had the same messages. The time of a request
+// at the server is unknown: it is drawn half-way between request and reply, and an event leaves
+// as long before its arrival as the quickest reply of that candidate took.
 func (r *recorder) records() []sim.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()

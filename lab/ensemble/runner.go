@@ -38,10 +38,10 @@ type run struct {
 	wg   sync.WaitGroup
 	stop context.CancelFunc
 
-	recorder *recorder // nil if nobody draws
+	recorder *recorder // nil if nothing is drawn
 }
 
-// led says that a candidate leads, or why it never will.
+// led reports that a candidate leads, or why it never will.
 type led struct {
 	who  *candidate
 	lost <-chan struct{}
@@ -75,7 +75,7 @@ func (r Runner) KillLeader(ctx context.Context, k election.KillLeader) (
 	return p.killAndCount(ctx, first)
 }
 
-// campaign lets all candidates stand in an election below a new znode.
+// campaign starts all candidates of an election below a new znode.
 func (p *run) campaign(ctx context.Context, herd bool) {
 	form := stand(standInLine)
 	if herd {
@@ -90,8 +90,7 @@ func (p *run) campaign(ctx context.Context, herd bool) {
 	}
 }
 
-// killAndCount kills the leader and waits until the next one stands and all
-// others watch again.
+// killAndCount kills the leader and waits until there is a new one and all others watch again.
 func (p *run) killAndCount(ctx context.Context, first led) (o election.Outcome, err error) {
 	for _, c := range p.all {
 		c.tap.reset()
@@ -108,7 +107,7 @@ func (p *run) killAndCount(ctx context.Context, first led) (o election.Outcome, 
 		if c == first.who {
 			continue
 		}
-		// The answer comes behind every event of what was written before.
+		// The answer follows every event of earlier writes.
 		if err := c.client.Sync(ctx, "/"); err != nil {
 			return o, explain(ctx, err)
 		}
@@ -149,7 +148,7 @@ func (p *run) connect(ctx context.Context, servers string, n int) error {
 		})
 	}
 	wg.Wait()
-	// All of them say the same.
+	// All of them are the same.
 	if failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(failed) > 0 {
 		return explain(ctx, fmt.Errorf("%d of %d candidates have no session: %w",
 			len(failed), n, failed[0]))
@@ -201,7 +200,7 @@ func (p *run) end() error {
 			continue
 		}
 		wg.Go(func() {
-			// The killed one cannot say farewell, which is the point.
+			// The killed one cannot close its session, which is the point.
 			if err := c.client.Close(); !errors.Is(err, client.ErrNotClosed) {
 				errs[i] = err
 			}

@@ -21,16 +21,16 @@ var (
 	errCut  = errors.New("the process is cut off")
 )
 
-// tap is the dialer of one candidate. It reads along what its connections carry.
+// tap is the dialer of one candidate. It reads the data of its connections.
 type tap struct {
 	id       sim.ID
-	recorder *recorder // nil if nobody draws
+	recorder *recorder // nil if nothing is drawn
 
 	mu sync.Mutex // protects the fields below
 
 	conns    map[*tapped]bool
 	dead     bool
-	apart    bool            // nothing passes any more
+	apart    bool            // nothing passes from now on
 	own      string          // name of the candidate's znode, once it is made
 	watching map[string]bool // names of the znodes that it watches
 	events   int
@@ -62,8 +62,8 @@ func (t *tap) dial(ctx context.Context, network, address string) (net.Conn, erro
 	return c, nil
 }
 
-// kill does to the servers what the end of a process does: its connections close,
-// without a word, and none is opened again.
+// kill has the effect of a process's end on the servers: its connections close, without another
+// message, and none is opened again.
 func (t *tap) kill() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,8 +73,8 @@ func (t *tap) kill() {
 	}
 }
 
-// cut does what a broken network does: nothing that is written arrives, nothing comes, and no
-// connection is closed for it.
+// cut has the effect of a broken network: nothing that is written arrives, nothing is received,
+// and no connection is closed for it.
 func (t *tap) cut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +113,7 @@ func (t *tap) queued() bool {
 	return false
 }
 
-// question is what has to be remembered of a request until its reply comes.
+// question has what must be remembered of a request until its reply arrives.
 type question struct {
 	watched string // a znode that the reply puts a watch on, or ""
 	made    bool   // the reply names the candidate's znode
@@ -218,8 +218,8 @@ func (c *tapped) reply(frame []byte) {
 	}
 }
 
-// name is a znode's last name: enough to tell the znodes of one election apart,
-// whatever the chroot. It is a copy, because a decoded path lies in the frame.
+// name is the last element of a znode's path: enough to distinguish the znodes of one election,
+// in any chroot. It is a copy, because a decoded path lies in the frame.
 func name(p string) string { return strings.Clone(path.Base(p)) }
 
 // splitter cuts one direction of a connection into frames. The first, of the

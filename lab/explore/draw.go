@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// watcher is told what happens in a step.
+// watcher observes the events of a step.
 type watcher interface {
 	chosen(s *searcher, w *world, c choice)
 	noted(s *searcher, i int, f sim.Fact)
@@ -105,8 +105,8 @@ func (r *recorder) stepped(s *searcher, i int, node sim.Node) {
 	}
 }
 
-// draw repeats the shortest run to what was looked for, or else to the first broken
-// promise, or else to the last state reached, with its records.
+// draw repeats the shortest run to the requested state, or else to the first violation, or else
+// to the last state reached, with its records.
 func (s *searcher) draw(r *Result, find string, first *world) {
 	target, endless := len(s.states)-1, false
 	for _, f := range slices.Backward(r.Found) {
@@ -122,7 +122,7 @@ func (s *searcher) draw(r *Result, find string, first *world) {
 	rec := &recorder{links: map[[2]int][]underWay{}, shown: map[string]string{}, counts: map[string]int{}}
 	again := *s
 	again.watch = rec
-	// The first world's own steps are repeated, so that what they sent has numbers.
+	// The first world's own steps are repeated, so that their messages have numbers.
 	w := first.copied()
 	for i := range s.ids {
 		rec.restart(&again, w, i)
@@ -131,7 +131,7 @@ func (s *searcher) draw(r *Result, find string, first *world) {
 		w = again.apply(w, c)
 	}
 	steps, broken := float64(len(path)), rec.now
-	for range 3 * len(s.ids) { // a piece of what goes on for ever
+	for range 3 * len(s.ids) { // a part of the endless run
 		next := slices.DeleteFunc(s.choices(w), func(c choice) bool { return c.kind == crash || c.kind == drop })
 		if !endless || len(next) == 0 {
 			break

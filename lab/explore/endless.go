@@ -6,8 +6,8 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// good reports that all is well: everybody that is up holds a leader, or one leads where the
-// others need not know; nobody waits for a lock.
+// good reports whether all is well: all processes that are up hold a leader, or one leads where
+// the others need not know; none waits for a lock.
 func (s *searcher) good(w *world) bool {
 	if s.config.Election == nil {
 		for i := range s.ids {
@@ -28,8 +28,8 @@ func (s *searcher) good(w *world) bool {
 	return true
 }
 
-// endless finds, when everything has been looked at, the states from which no order without
-// another fault leads to one where all is well, or where nothing can happen any more.
+// endless finds, when everything has been explored, the states from which no order without
+// another fault leads to one where all is well, or where nothing more can happen.
 func (s *searcher) endless(found map[string]*Found) {
 	before := make([][]int32, len(s.after))
 	var reached []int32

@@ -11,14 +11,14 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// What can be looked for.
+// The kinds of states to look for.
 const (
 	TwoLeaders = "two-leaders" // two that are up lead at the same moment
-	Disagree   = "disagree"    // nothing can happen any more, and those that are up hold two leaders, or a dead one
-	NoLeader   = "no-leader"   // nothing can happen any more, and somebody that is up holds no leader
+	Disagree   = "disagree"    // nothing more can happen, and those that are up hold two leaders, or a dead one
+	NoLeader   = "no-leader"   // nothing more can happen, and a process that is up holds no leader
 	TwoInside  = "two-inside"  // two that are up are in the critical section
-	Deadlock   = "deadlock"    // nothing can happen any more, and somebody that is up waits
-	Endless    = "endless"     // things go on for ever, and it can never be well; see endless.go
+	Deadlock   = "deadlock"    // nothing more can happen, and a process that is up waits
+	Endless    = "endless"     // the run continues forever, and never becomes well; see endless.go
 )
 
 // Limits.
@@ -55,7 +55,7 @@ type Found struct {
 	state int
 }
 
-// Result is what a search found.
+// Result is the result of a search.
 type Result struct {
 	Algorithm string       `json:"algorithm"`
 	N         int          `json:"n"`
@@ -66,7 +66,7 @@ type Result struct {
 	Live      bool         `json:"live"`
 	Seed      uint64       `json:"seed"`
 	States    int          `json:"states"`
-	Final     int          `json:"final"` // states in which nothing can happen any more
+	Final     int          `json:"final"` // states in which nothing more can happen
 	// Complete: there is nothing that was not looked at.
 	Complete   bool            `json:"complete"`
 	Found      []Found         `json:"found"`
@@ -93,8 +93,8 @@ type searcher struct {
 	intern  intern
 	watch   watcher
 	states  []visited
-	after   [][]int32 // of each state those one step behind it, without faults
-	well    []bool    // of each state: nothing can happen any more, or all is well
+	after   [][]int32 // of each state its successors, without faults
+	well    []bool    // of each state: nothing more can happen, or all is well
 }
 
 // Search explores.
@@ -169,7 +169,7 @@ func isFinal(next []choice) bool {
 	return !slices.ContainsFunc(next, func(c choice) bool { return c.kind != crash && c.kind != drop })
 }
 
-// kinds says what is broken in a state: kind and sentence.
+// kinds returns the violations in a state: kind and sentence.
 func (s *searcher) kinds(w *world, final bool) (all [][2]string) {
 	leading := s.leading(w)
 	for i, a := range leading {
@@ -299,8 +299,8 @@ func (c *Config) members(s *searcher, r *Result) ([]sim.Member, error) {
 	return members, nil
 }
 
-// begin starts the processes that are up, and holds ready what starts the run, at any
-// moment. Processes that crash at time 0 are down, and those that start know of it.
+// begin starts the processes that are up, and makes the events pending that start the run, at
+// any moment. Processes that crash at time 0 are down, and those that start know of it.
 func (s *searcher) begin(w *world) {
 	e := s.config.Election
 	var known []sim.ID

@@ -9,8 +9,8 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// prompt timers stand for something that takes a moment, not for waiting in vain: they may
-// run out while messages are under way.
+// prompt timers model something that takes a moment, not waiting in vain: they may run out
+// while messages are under way.
 func prompt(timer string) bool { return timer == "leave" || timer == "elect" || timer == "work" }
 
 // choices are the things that can happen next, in a fixed order.
@@ -48,8 +48,8 @@ func (s *searcher) choices(w *world) (all []choice) {
 	return all
 }
 
-// early reports news of a crash that may not come yet: an accurate detector takes longer
-// than the last messages of who has crashed.
+// early reports whether news of a crash may not arrive yet: an accurate detector takes longer
+// than the last messages of the crashed process.
 func (s *searcher) early(w *world, p pending) bool {
 	news, ok := p.command.(election.Suspect)
 	if !ok || !s.config.Timely {
@@ -64,8 +64,8 @@ func (s *searcher) early(w *world, p pending) bool {
 	return false
 }
 
-// waiting reports an election that somebody has still to begin: until then nobody crashes,
-// or there would be none.
+// waiting reports whether an election has still to begin: until then no process crashes, or
+// there would be none.
 func (s *searcher) waiting(w *world) bool {
 	return slices.ContainsFunc(w.pending, func(n int) bool {
 		_, begins := s.intern.pending[n].command.(election.Elect)
@@ -168,7 +168,7 @@ func (s *searcher) fact(w *world, i int, f sim.Fact) {
 	}
 }
 
-// receiver finds who gets a message: on the ring the next process that is up.
+// receiver finds the receiver of a message: on the ring the next process that is up.
 func (s *searcher) receiver(w *world, from int, send sim.Send) int {
 	if send.Via == sim.Direct {
 		to := slices.Index(s.ids, send.To)

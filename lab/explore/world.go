@@ -122,8 +122,8 @@ func (w *world) key() string {
 	return string(b)
 }
 
-// copied returns a world that may be changed without changing w; nodes of links and timers
-// are copied by who changes them.
+// copied returns a world that may be changed without changing w; a step that changes nodes of
+// links or timers copies them itself.
 func (w *world) copied() *world {
 	c := *w
 	c.nodes, c.node, c.down = slices.Clone(w.nodes), slices.Clone(w.node), slices.Clone(w.down)

@@ -18,19 +18,19 @@ const (
 	climbs   = 4000 // runs of a climb
 )
 
-// Arrangement is what Worst finds.
+// Arrangement is the result of Worst.
 type Arrangement struct {
 	IDs      []sim.ID
 	Messages int
-	// Runs are how many arrangements were looked at; All says that there are no others.
+	// Runs is how many arrangements were tried; All is set if there are no others.
 	Runs int
 	All  bool
 }
 
-// Worst looks for the arrangement of the ids 1 to n in a ring for which an election costs
-// the most messages. All arrangements are run up to Exhaustive; above, two ids are swapped
-// again and again and what costs no less is kept. Hirschberg-Sinclair, whose messages can
-// be counted without a run, is searched further (table.HSWorst).
+// Worst looks for the arrangement of the ids 1 to n in a ring for which an election costs the
+// most messages. All arrangements are run up to Exhaustive; above, two ids are swapped
+// repeatedly, and a swap that costs no less is kept. Hirschberg-Sinclair, whose messages can be
+// counted without a run, is searched further (table.HSWorst).
 func Worst(c election.Config, n int) (Arrangement, error) {
 	a, err := election.Lookup(c.Algorithm)
 	if err != nil {

@@ -17,13 +17,13 @@ const (
 	Mutex    = "mutex"
 )
 
-// Case is one run: who takes part, who begins when, and what breaks.
+// Case is one run: its processes, initiators and faults.
 type Case struct {
 	Election *election.Config
 	Mutex    *mutex.Config
 }
 
-// clone copies what a smaller case changes.
+// clone copies the parts that a smaller case changes.
 func (c Case) clone() Case {
 	if c.Election != nil {
 		e := *c.Election

@@ -1,12 +1,12 @@
-// Package judge runs somebody's own program as the processes of an election or of a lock,
-// on the lab's simulator and under its checkers, with seeded faults; and makes the run
-// that fails as small as it can before it shows it.
+// Package judge runs a user's own program as the processes of an election or of a lock, on the
+// lab's simulator and under its checkers, with seeded faults; and makes the run that fails as
+// small as it can before it shows it.
 //
 // # Protocol
 //
-// The program is started once for each process, with no arguments, and stays for all runs.
-// It reads events from standard input, one JSON object a line, and answers each with
-// exactly one line on standard output. What it writes to standard error is passed on.
+// The program is started once for each process, with no arguments, and stays for all runs. It
+// reads events from standard input, one JSON object per line, and answers each with exactly one
+// line on standard output. Its standard error is passed on.
 //
 // The first event of a run makes the program forget everything:
 //
@@ -34,11 +34,11 @@
 //	 "enter":true, "exit":true,                     mutex: it enters, it leaves
 //	 "variables":{"phase":"waits"}}                 shown in charts
 //
-// type is any short name; messages are counted by it. body is any JSON, and comes out as it
-// went in. A program that answers nothing, something else, or too late fails.
+// type is any short name; messages are counted by it. body is any JSON, and arrives unchanged.
+// A program fails if it answers nothing, anything else, or too late.
 //
 // # Who does what
 //
-// One goroutine a process reads what its program writes; it ends with the program. All
-// else runs in the caller's.
+// One goroutine per process reads the program's output; it ends with the program. All else runs
+// in the caller's.
 package judge

@@ -37,7 +37,7 @@ type Config struct {
 	Log io.Writer
 }
 
-// Failure is what went wrong.
+// Failure describes what went wrong.
 type Failure struct {
 	Kind string `json:"kind"` // protocol, safety, liveness or count
 	Text string `json:"text"`
@@ -62,7 +62,7 @@ type Result struct {
 	Truncated bool         `json:"-"`
 }
 
-// verdict is what one run gave.
+// verdict is the result of one run.
 type verdict struct {
 	kind, text string
 	messages   int
@@ -182,7 +182,7 @@ func (j *judge) ready(ctx context.Context, c Case) error {
 	}
 	for i, id := range ring {
 		j.copies[i].asked = 0
-		// What it answers to this means nothing; that it does not is noticed in the run.
+		// Its answer to this is ignored; a missing answer is noticed in the run.
 		_, _ = j.copies[i].ask(event{Event: "init", Task: j.config.Task, Self: &id,
 			IDs: slices.Sorted(slices.Values(ring)), Ring: ring, DelayMax: bound})
 	}

@@ -87,7 +87,7 @@ func (n node) Step(now time.Duration, e sim.Event) (sim.Node, sim.Output) {
 	return n, out
 }
 
-// take does what the answer says.
+// take carries out an answer.
 func (n *node) take(a answer, out *sim.Output) error {
 	for _, s := range a.Send {
 		if *s.To == n.self || !slices.Contains(n.ids, *s.To) {

@@ -30,7 +30,7 @@ const (
 	patience = 5 * time.Second
 )
 
-// event is what a program is told.
+// event is a program's input.
 type event struct {
 	Event     string          `json:"event"`
 	Task      string          `json:"task,omitempty"`
@@ -47,7 +47,7 @@ type event struct {
 	Suspected []sim.ID        `json:"suspected,omitempty"`
 }
 
-// answer is what it says.
+// answer is its output.
 type answer struct {
 	Send []struct {
 		To   *sim.ID         `json:"to"`
@@ -146,7 +146,7 @@ func start(ctx context.Context, words []string, log io.Writer) (*program, error)
 	return p, nil
 }
 
-// read hands over what the program writes until that ends.
+// read passes on the program's output until that ends.
 func (p *program) read(ctx context.Context, out io.Reader) {
 	s := bufio.NewScanner(out)
 	s.Buffer(nil, MaxLine)
@@ -172,10 +172,10 @@ func (p *program) read(ctx context.Context, out io.Reader) {
 func (p *program) stop() {
 	p.in.Close()
 	_ = p.command.Process.Kill()
-	_ = p.command.Wait() // it was killed, so it says so
+	_ = p.command.Wait() // it was killed, and the error only repeats that
 }
 
-// ask tells the program something and returns its answer. After an error it asks no more.
+// ask sends an event to the program and returns its answer. After an error it sends no more.
 func (p *program) ask(e event) (answer, error) {
 	if p.err != nil {
 		return answer{}, p.err

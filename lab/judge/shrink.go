@@ -88,7 +88,7 @@ func smaller(c Case) (all []Case) {
 	return append(all, fewerRequests(c)...)
 }
 
-// somebodyUp reports whether a process is up at the end: of nobody nothing can be asked.
+// somebodyUp reports whether a process is up at the end: otherwise there is nothing to judge.
 func (c Case) somebodyUp() bool {
 	for _, id := range *c.ids() {
 		crashes := 0
@@ -145,7 +145,7 @@ func fewerRequests(c Case) (all []Case) {
 	return all
 }
 
-// without takes a process out; it reports false if nobody is left to begin.
+// without removes a process; it returns false if there is no one left to begin.
 func (c Case) without(id sim.ID) bool {
 	is := func(x sim.ID) bool { return x == id }
 	*c.ids() = slices.DeleteFunc(*c.ids(), is)

@@ -16,13 +16,13 @@ import (
 	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
-// Options connects the lab to what it must not import.
+// Options connects the lab to packages that it must not import.
 type Options struct {
 	// Real returns a runner that performs scenarios on the running ensemble at
 	// the addresses given. Nil leaves the flag --servers out.
 	Real func(servers string) (election.Runner, error)
-	// Ensemble performs an experiment on the ensemble at the addresses given, and returns
-	// what passed. Nil leaves experiments out.
+	// Ensemble performs an experiment on the ensemble at the given addresses, and returns its
+	// trace. Nil leaves experiments out.
 	Ensemble func(ctx context.Context, servers string, words []string) (trace.Trace, error)
 	// Usage marks an error as a mistake in the command line, for the exit code. Nil
 	// leaves errors as they are.
@@ -92,7 +92,7 @@ func completeWith(c *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// outputFlags say what becomes of a run.
+// outputFlags choose the output of a run.
 type outputFlags struct {
 	json, trace, background bool
 	variables               bool

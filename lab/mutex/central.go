@@ -29,12 +29,12 @@ type letter struct {
 	message sim.Message
 }
 
-// coordinator is the state of the process that grants. On disk: nothing, so that one
-// that comes back has forgotten whom it has let in.
+// coordinator is the state of the process that grants. On disk: nothing, so that one that
+// recovers has forgotten which process it has let in.
 type coordinator struct {
 	holder sim.ID
 	queue  []sim.ID
-	work   time.Duration // on each message; messages that come meanwhile wait
+	work   time.Duration // on each message; messages that arrive meanwhile wait
 	inbox  []letter      // the first is being worked on
 }
 

@@ -7,13 +7,13 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// fairness observes a run and judges it by the two rules of the lectures: entries are
-// granted in the order in which requests happened, as far as one happened before the
-// other; and nobody enters twice while another waits.
+// fairness observes a run and judges it by the two rules of the lectures: entries are granted
+// in the order of the requests, if one happened before the other; and no process enters twice
+// while another waits.
 //
-// That a request happened before another is what a process can know: each carries the
-// number of the latest request that it has heard of from each process, over any chain of
-// messages. These lists are shared between messages and never changed.
+// Whether a request happened before another is known to the processes: each carries the number
+// of the latest request that it has heard of from each process, over any chain of messages.
+// These lists are shared between messages and never changed.
 type fairness struct {
 	place map[sim.ID]int // of those that ask
 	knows map[sim.ID][]int
@@ -29,7 +29,7 @@ type fairness struct {
 type request struct {
 	id      sim.ID
 	number  int            // of its process, from 1
-	before  []int          // what its process had heard of when it asked
+	before  []int          // the requests that its process had heard of at that time
 	entered map[sim.ID]int // how often others have entered since
 }
 

@@ -8,11 +8,11 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// Lamport's algorithm: L. Lamport, "Time, Clocks, and the Ordering of Events in
-// a Distributed System", CACM 21(7), 1978. Every process keeps the queue of all
-// requests in timestamp order. A process enters when its own request is first
-// and it has heard from everybody since; 3(N-1) messages. Links must be first-in
-// first-out: that is why hearing a later message rules out an earlier request.
+// Lamport's algorithm: L. Lamport, "Time, Clocks, and the Ordering of Events in a Distributed
+// System", CACM 21(7), 1978. Every process keeps the queue of all requests in timestamp order.
+// A process enters when its own request is first and it has heard from all others since; 3(N-1)
+// messages. Links must be first-in first-out: that is why hearing a later message rules out an
+// earlier request.
 
 type stamped struct {
 	kind  string

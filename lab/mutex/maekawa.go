@@ -9,14 +9,13 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// Maekawa's algorithm: M. Maekawa, "A sqrt(N) Algorithm for Mutual Exclusion in
-// Decentralized Systems", ACM TOCS 3(2), 1985. A process needs the votes of its
-// voting set only; any two sets meet, and a voter has one vote. In the plain form
-// that lectures begin with, processes can each hold a vote that the next one
-// waits for: a deadlock. The paper's own remedy, as corrected by B. Sanders ("The
-// Information Structure of Distributed Mutual Exclusion Algorithms", ACM TOCS
-// 5(3), 1987), ranks requests by timestamp: a voter that voted for the later of
-// two inquires, and who cannot win for now relinquishes.
+// Maekawa's algorithm: M. Maekawa, "A sqrt(N) Algorithm for Mutual Exclusion in Decentralized
+// Systems", ACM TOCS 3(2), 1985. A process needs the votes of its voting set only; any two sets
+// meet, and a voter has one vote. In the plain form that lectures begin with, processes can
+// each hold a vote that the next one waits for: a deadlock. The paper's own remedy, as
+// corrected by B. Sanders ("The Information Structure of Distributed Mutual Exclusion
+// Algorithms", ACM TOCS 5(3), 1987), ranks requests by timestamp: a voter that voted for the
+// later of two inquires, and a process that cannot win for now relinquishes.
 
 // kindVote and the rest are the messages beside request and release.
 const (
@@ -54,7 +53,7 @@ type maekawa struct {
 
 	own       stamp
 	votes     []sim.ID
-	failed    bool     // somebody said fail, or a vote was given back
+	failed    bool     // a voter sent fail, or a vote was given back
 	inquiries []sim.ID // voters waiting for an answer to their inquire
 
 	given    stamp // request this voter voted for; zero for none
@@ -185,7 +184,7 @@ func (m *maekawa) voteNext(out *sim.Output) {
 	}
 }
 
-// answer is the asker's part: what voters say about its request.
+// answer is the asker's part: the reaction to the voters' answers.
 func (m *maekawa) answer(from sim.ID, kind string, out *sim.Output) {
 	switch kind {
 	case kindVote:

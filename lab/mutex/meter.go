@@ -10,15 +10,15 @@ import (
 // maxViolations bounds how many broken promises a run lists.
 const maxViolations = 20
 
-// meter observes a run: it checks that at most one process is inside, and
-// measures what the lectures compare.
+// meter observes a run: it checks that at most one process is inside, and measures the
+// quantities that the lectures compare.
 type meter struct {
 	down     map[sim.ID]bool
 	inside   map[sim.ID]bool
 	asked    map[sim.ID]time.Duration // open requests
 	alone    map[sim.ID]bool          // the open request met no other
 	lastExit time.Duration
-	waited   bool // somebody waited at lastExit
+	waited   bool // a process waited at lastExit
 
 	entries    int
 	served     map[sim.ID]int
@@ -32,7 +32,7 @@ type meter struct {
 	waitSum    time.Duration
 	waitMax    time.Duration
 	overtakes  int
-	wantsOut   map[sim.ID]time.Duration // when the stay of who is inside was over
+	wantsOut   map[sim.ID]time.Duration // when the process that is inside was done
 	exitSum    time.Duration
 	exitMax    time.Duration
 	exitCount  int
@@ -114,7 +114,7 @@ func (m *meter) enter(r sim.Record) {
 		m.clientSum += wait
 		m.clientMax = max(m.clientMax, wait)
 	}
-	// Somebody waited at the last exit, or asked at that very moment.
+	// A process waited at the last exit, or asked at that very moment.
 	if m.entries > 0 && (m.waited || asked == m.lastExit) && len(m.inside) == 0 {
 		gap := r.At - m.lastExit
 		m.syncs++

@@ -42,7 +42,7 @@ func Run(c Config) (Result, error) {
 	return r.finish(r.play()), nil
 }
 
-// lookup finds the algorithm, or what a program promises.
+// lookup finds the algorithm, or the guarantees of a program.
 func (c Config) lookup() (Algorithm, error) {
 	if c.Program == nil {
 		return Lookup(c.Algorithm)
@@ -76,8 +76,8 @@ func (r *run) ask(at time.Duration, id sim.ID) {
 	r.sim.Command(at, id, Request{})
 }
 
-// play runs to the end and says how the run ended. After each exit it hands the
-// process its next request.
+// play runs to the end and returns how the run ended. After each exit it gives the process its
+// next request.
 func (r *run) play() string {
 	stopped := false
 	empty := r.sim.Run(func() bool {

@@ -20,7 +20,7 @@ type ricart struct {
 	clock    int
 	own      stamp
 	granted  places
-	deferred []stamp // requests whose reply is kept back
+	deferred []stamp // requests whose reply is deferred
 }
 
 // Show implements sim.Shower.

@@ -134,8 +134,8 @@ type Config struct {
 type Fairness struct {
 	// Overtakes counts pairs in which the later request was served first.
 	Overtakes int `json:"overtakes"`
-	// OutOfOrder counts entries before a request that happened before, and Twice those
-	// of a process that had entered since another began to wait. Examples tell of them.
+	// OutOfOrder counts entries before a request that happened before, and Twice those of a
+	// process that had entered since another began to wait. Examples describe them.
 	OutOfOrder int             `json:"out_of_order"`
 	Twice      int             `json:"twice"`
 	Examples   []sim.Violation `json:"examples"`
@@ -153,7 +153,7 @@ type Result struct {
 	Time *float64 `json:"time"`
 	// CutOff is when such a run was ended, in units.
 	CutOff *float64 `json:"cut_off,omitempty"`
-	Leader *sim.ID  `json:"leader"` // always null: nobody is elected
+	Leader *sim.ID  `json:"leader"` // always null: there is no election
 	Safe   bool     `json:"safe"`
 	Live   bool     `json:"live"`
 	Seed   uint64   `json:"seed"`
@@ -162,11 +162,11 @@ type Result struct {
 	Entries  int `json:"entries"`
 	// MessagesPerEntry counts all types but session upkeep.
 	MessagesPerEntry float64 `json:"messages_per_entry"`
-	// ClientDelay is from request to entry when nobody else asks or is inside.
+	// ClientDelay is from request to entry when no other process asks or is inside.
 	ClientDelay Delay `json:"client_delay"`
 	// ExitDelay is from the end of a stay inside to the exit.
 	ExitDelay Delay `json:"exit_delay"`
-	// SyncDelay is from an exit to the next entry when somebody waits or asks at once.
+	// SyncDelay is from an exit to the next entry when a process waits or asks at once.
 	SyncDelay  Delay           `json:"sync_delay"`
 	Fairness   Fairness        `json:"fairness"`
 	Lost       int             `json:"lost"`
@@ -215,7 +215,7 @@ func complete(c *Config, a Algorithm) error {
 	return nil
 }
 
-// checkUse reports what the algorithm would ignore.
+// checkUse returns an error for settings that the algorithm would ignore.
 func checkUse(c *Config, a Algorithm) error {
 	if c.Regenerate != 0 && a.Name != "token-ring" {
 		return fmt.Errorf("%s has no token to regenerate: that is for token-ring", a.Name)

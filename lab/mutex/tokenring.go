@@ -6,10 +6,10 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// The token ring (Le Lann 1977): whoever holds the token may enter; the token
-// goes round for ever. A lost token stops everybody; a duplicated one lets two
-// processes in. Regeneration, by the first process after a silence, trades the
-// first fault for the second: too impatient, it makes a token too many.
+// The token ring (Le Lann 1977): the process that holds the token may enter; the token
+// circulates forever. A lost token stops all processes; a duplicated one lets two in.
+// Regeneration, by the first process after a silence, trades the first fault for the second: if
+// it is too impatient, there is one token too many.
 
 const messageToken = plainMessage("token")
 

@@ -72,7 +72,7 @@ func (z *zookeeperLock) notice(notice znodes.Notice, out *sim.Output) {
 			z.look(out)
 		}
 	case znodes.Disconnected:
-		// Who holds the lock must stop acting on it before the session expires.
+		// The holder of the lock must stop acting on it before the session expires.
 		if z.phase == inside {
 			z.exit(out)
 			z.client = z.client.Call(znodes.Delete, z.mine, out)

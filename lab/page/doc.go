@@ -3,7 +3,7 @@
 // whether a server answers the page (package serve) or a simulator that is compiled for
 // the browser (package site).
 //
-// It reads no files, opens no sockets and starts no goroutines. What is drawn, and how,
-// is up to the modules in web/: main.js puts them together, player.js holds the moment
-// that is shown, simulator.js asks for runs, and each of the others draws one view.
+// It reads no files, opens no sockets and starts no goroutines. The modules in web/ decide what
+// is drawn, and how: main.js puts them together, player.js holds the moment that is shown,
+// simulator.js asks for runs, and each of the others draws one view.
 package page

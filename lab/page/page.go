@@ -11,8 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
-// The bounds of a run that a page asks for: it takes two seconds at most. Who needs more
-// has the command line.
+// The bounds of a run that a page asks for: it takes two seconds at most. For larger runs, use
+// the command line.
 const (
 	MaxProcesses = 64
 	MaxEvents    = 20_000
@@ -20,7 +20,7 @@ const (
 	MaxBytes     = 8 << 10 // of the words together
 )
 
-// Policy is the Content-Security-Policy of the page: everything from where it came.
+// Policy is the Content-Security-Policy of the page: everything from its own origin.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -40,7 +40,7 @@ func Files() fs.FS {
 // line's alone.
 const searches = "explore"
 
-// Run runs the command that the words say within the page's bounds.
+// Run runs the command given by words within the page's bounds.
 func Run(words []string) (trace.Trace, error) {
 	if len(words) > 0 && words[0] == searches {
 		return trace.Trace{}, fmt.Errorf("%s goes through very many runs: ask for it on the command line", searches)
@@ -66,7 +66,7 @@ type Command struct {
 // Option describes an option of a command to the page.
 type Option struct {
 	Name    string   `json:"name"`
-	Value   string   `json:"value"` // what it takes; empty for a switch
+	Value   string   `json:"value"` // the value's form; empty for a switch
 	Default string   `json:"default"`
 	Help    string   `json:"help"`
 	Choices []string `json:"choices"`
@@ -100,7 +100,8 @@ func experiments() Command {
 	}}
 }
 
-// Catalogue is what the page asks for first. real says that there are servers to try on.
+// Catalogue is the answer to the page's first request. If real is set, there are servers to run
+// experiments on.
 func Catalogue(real bool) ([]byte, error) {
 	commands := Commands()
 	if real {

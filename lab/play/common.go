@@ -52,7 +52,7 @@ func (f *network) options(n int) []*Option {
 	}
 }
 
-// read returns what the options say.
+// read returns the values of the options.
 func (f *network) read(c *Command) (ids []sim.ID, faults []sim.Fault, n sim.Network, err error) {
 	if ids, err = f.processes(c); err != nil {
 		return nil, nil, n, err
@@ -162,7 +162,7 @@ func optionalTime(flag, text string) (time.Duration, error) {
 	return t, nil
 }
 
-// sessionNotes says that probabilities of the network mean nothing to messages on sessions.
+// sessionNotes notes that probabilities of the network have no effect on messages of sessions.
 func sessionNotes(algorithm string, sessions bool, n sim.Network) []string {
 	if !sessions || n.Loss == 0 && n.Duplication == 0 {
 		return nil

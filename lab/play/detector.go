@@ -91,7 +91,7 @@ type sweepRow struct {
 	Ring     sweepElection    `json:"ring"`
 }
 
-// sweepElection is what the detectors of that setting make of an election.
+// sweepElection is the effect of the detectors with that setting on an election.
 type sweepElection struct {
 	Declared int  `json:"declared"`
 	Safe     bool `json:"safe"`
@@ -138,7 +138,7 @@ func (e sweepElection) String() string {
 	return fmt.Sprintf("%d, safe %s, live %s", e.Declared, yes(e.Safe), yes(e.Live))
 }
 
-// electWith runs an election whose processes have no detector but this one.
+// electWith runs an election whose processes have only this detector.
 func electWith(c detector.Config, algorithm string) (sweepElection, error) {
 	r, err := election.Run(election.Config{Algorithm: algorithm, IDs: c.IDs, Faults: c.Faults,
 		Network: c.Network, Seed: c.Seed, Detector: election.DetectorHeartbeat,

@@ -207,8 +207,8 @@ func writeElection(w io.Writer, r election.Result) {
 	writeVerdict(w, r.Safe, r.Live, r.Ended, r.Violations)
 }
 
-// writePhases lays the winners of Hirschberg-Sinclair's phases beside what the lectures
-// allow. Who wins a phase probes in the next one.
+// writePhases compares the winners of Hirschberg-Sinclair's phases with the bounds of the
+// lectures. The winner of a phase probes in the next one.
 func writePhases(w io.Writer, r election.Result) {
 	fmt.Fprint(w, "winners:")
 	for phase, winners := range r.Winners {

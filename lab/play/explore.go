@@ -33,7 +33,7 @@ type exploreOptions struct {
 	reorder    bool
 }
 
-// worst is what else can be looked for.
+// worst is the other thing to look for.
 const worst = "worst"
 
 // explorable are the algorithms of both families but those with sessions.

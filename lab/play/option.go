@@ -13,10 +13,10 @@ import (
 // Option is one option of a command: --name, or --name VALUE.
 type Option struct {
 	Name    string
-	Value   string // what it takes, such as ID@TIME; empty for a switch
+	Value   string // the value's form, such as ID@TIME; empty for a switch
 	Default string
 	Help    string
-	Choices []string // what the value may be, if that is a short list
+	Choices []string // the possible values, if that is a short list
 	Repeat  bool
 
 	set   func(text string) error
@@ -111,7 +111,7 @@ type Command struct {
 	Options []*Option
 	// Keep asks for the records, without which there is no trace and no picture.
 	Keep bool
-	// Limit bounds the run for who did not ask for it himself.
+	// Limit bounds a run for a caller that did not choose it.
 	Limit Limit
 
 	run func(c *Command) (Outcome, error)
@@ -171,7 +171,7 @@ func (c *Command) refuse(why string, names ...string) error {
 	return nil
 }
 
-// parse reads the words behind the command's name.
+// parse reads the words after the command's name.
 func (c *Command) parse(words []string) error {
 	for i := 0; i < len(words); i++ {
 		word, dashed := strings.CutPrefix(words[i], "--")
@@ -195,7 +195,7 @@ func (c *Command) parse(words []string) error {
 	return nil
 }
 
-// ElectionConfig reads options of the command election, whose algorithm somebody else brings.
+// ElectionConfig reads options of the command election for an algorithm of the caller's own.
 func ElectionConfig(words []string) (election.Config, error) {
 	var f electionOptions
 	c := electionCommand(&f)

@@ -11,17 +11,17 @@ import (
 	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
-// Outcome is what came of a command.
+// Outcome is the result of a command.
 type Outcome struct {
 	Title string
-	// Result is what --json prints.
+	// Result is printed with --json.
 	Result any
 	// Words writes the result for people.
 	Words func(io.Writer)
 	// Notes are remarks on the command line that are no part of the result.
 	Notes []string
 
-	// What pictures are drawn from; kept if Command.Keep was set.
+	// The input of pictures; kept if Command.Keep was set.
 	Ring      []sim.ID
 	Service   bool
 	Records   []sim.Record
@@ -39,7 +39,7 @@ type Outcome struct {
 	bounds       []trace.Bound
 }
 
-// Run runs the command that the words say, which begin with its name, and returns its trace.
+// Run runs the command given by words, which begin with its name, and returns its trace.
 func Run(words []string) (trace.Trace, error) { return RunWithin(Limit{}, words) }
 
 // RunWithin does so within a limit.

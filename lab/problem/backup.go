@@ -8,13 +8,12 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// Primary and backup: P. Alsberg and J. Day, "A Principle for Resilient Sharing of
-// Distributed Resources", ICSE 1976. The first process is the primary of a bank account,
-// the second its backup, the others are clients that deposit 1 at a time. The primary
-// sends each deposit to its backup and confirms it when that has it. A backup that hears
-// nothing for five message times becomes the primary; a primary whose backup does not
-// answer for three goes on alone. Both are timeouts: behind a partition both happen, and
-// then there are two accounts.
+// Primary and backup: P. Alsberg and J. Day, "A Principle for Resilient Sharing of Distributed
+// Resources", ICSE 1976. The first process is the primary of a bank account, the second its
+// backup, the others are clients that deposit 1 at a time. The primary sends each deposit to
+// its backup and confirms it when the backup has it. A backup that hears nothing for five
+// message times becomes the primary; a primary whose backup does not answer for three continues
+// alone. Both are timeouts: in a partition both happen, and then there are two accounts.
 
 type depositMessage struct {
 	kind   string
@@ -30,7 +29,7 @@ func (m depositMessage) String() string {
 	return fmt.Sprintf("%s %d of %v", m.kind, m.number, m.client)
 }
 
-// beatMessage says that the primary is alive.
+// beatMessage shows that the primary is alive.
 type beatMessage struct{ depositMessage }
 
 // Background implements sim.Background.
@@ -49,15 +48,15 @@ const (
 // factConfirmed is that a client's deposit Number is confirmed.
 const factConfirmed = "confirmed"
 
-// replica is the primary or the backup. On disk: nothing, so that one that comes back has
-// no part in it.
+// replica is the primary or the backup. On disk: nothing, so that one that recovers takes no
+// part in it.
 type replica struct {
 	self, other sim.ID
 	clients     []sim.ID
 	bound       time.Duration
 	early       bool
 	role        string // primary, backup or none
-	alone       bool   // a primary that has no backup any more
+	alone       bool   // a primary that no longer has a backup
 	done        []depositMessage
 	owed        []depositMessage // not confirmed before the backup has them
 }
@@ -154,8 +153,8 @@ func (p *replica) receive(from sim.ID, m depositMessage, out *sim.Output) {
 	}
 }
 
-// settle confirms what waits for it: links are first-in first-out, so an answer of the
-// backup is for all that it was sent until then.
+// settle confirms the waiting deposits: links are first-in first-out, so an answer of the
+// backup covers all earlier messages to it.
 func (p *replica) settle(out *sim.Output) {
 	for _, m := range p.owed {
 		out.Send(m.client, depositMessage{moneyConfirmed, m.client, m.number})

@@ -7,10 +7,10 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// Two-phase commit: J. Gray, "Notes on Data Base Operating Systems", 1978. The first
-// process coordinates: it asks all to prepare; each votes; with every vote yes it decides
-// to commit, else to abort, and says so. Who has voted yes may decide nothing alone any
-// more: if the coordinator crashes now, it is in doubt until that comes back.
+// Two-phase commit: J. Gray, "Notes on Data Base Operating Systems", 1978. The first process
+// coordinates: it asks all to prepare; each votes; with every vote yes it decides to commit,
+// else to abort, and announces that. A process that has voted yes may no longer decide alone:
+// if the coordinator crashes now, it is in doubt until the coordinator recovers.
 
 const (
 	nameTwoPhase = "two-phase-commit"
@@ -61,7 +61,7 @@ func (p phaseTwo) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) 
 		p.tell(wordPrepare, &out)
 		out.SetTimer("votes", p.patience)
 	case sim.Recover:
-		if p.others != nil { // what is not decided is aborted
+		if p.others != nil { // an undecided transaction is aborted
 			if p.state == "working" {
 				p.decide(factAborts, "aborted", &out)
 			}
@@ -140,7 +140,7 @@ func twoPhaseCommit() Problem {
 		judge: func(r *run) { r.judgeDecisions(3 * (len(r.config.IDs) - 1)) }}
 }
 
-// judgeDecisions: nobody commits what another aborts, and all that are up decide.
+// judgeDecisions: no process commits what another aborts, and all that are up decide.
 func (r *run) judgeDecisions(formula int) {
 	commits, aborts := r.stated(factCommits), r.stated(factAborts)
 	for _, a := range r.config.IDs {

@@ -9,11 +9,11 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// A deadlock over several locks, each with a server of its own: process i keeps lock i,
-// takes it, and then wants the lock of the next process, so that all wait in a cycle. Who
-// has waited for long sends its id along: to the process that it waits for, and that to
-// the one it waits for (LCR on the cycle; K. Chandy, J. Misra and L. Haas, ACM TOCS 1(2),
-// 1983, detect it so). Whose id comes back is elected, and gives its lock up.
+// A deadlock over several locks, each with a server of its own: process i keeps lock i, takes
+// it, and then wants the lock of the next process, so that all wait in a cycle. A process that
+// has waited for long sends its id to the process that it waits for, which forwards it to the
+// one that it waits for itself (LCR on the cycle; K. Chandy, J. Misra and L. Haas, ACM TOCS
+// 1(2), 1983, detect it so). The process whose id returns is elected, and gives its lock up.
 
 type lockMessage struct {
 	kind string
@@ -42,7 +42,7 @@ type locker struct {
 	bound      time.Duration
 	unbroken   bool
 	holder     sim.ID   // of its own lock
-	queue      []sim.ID // who waits for it
+	queue      []sim.ID // the processes that wait for it
 	wants      bool
 	hasNext    bool
 	inside     bool
@@ -115,7 +115,7 @@ func (l *locker) receive(from sim.ID, m lockMessage, out *sim.Output) {
 			out.Note("leader", l.self, 0)
 			out.Note("is the victim: it gives its lock up", sim.None, 0)
 			l.free(out)
-			l.join(l.self, out) // behind those that wait
+			l.join(l.self, out) // after those that wait
 		}
 	}
 }
@@ -173,7 +173,7 @@ func deadlock() Problem {
 		judge: judgeLocks}
 }
 
-// judgeLocks: a lock has one user at a time, and everybody gets in.
+// judgeLocks: a lock has one user at a time, and all processes get in.
 func judgeLocks(r *run) {
 	n := len(r.config.IDs)
 	inside := map[sim.ID]bool{}

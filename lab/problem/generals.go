@@ -7,13 +7,13 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// Two generals: E. A. Akkoyunlu, K. Ekanadham and R. V. Huber, "Some Constraints and
-// Tradeoffs in the Design of Network Communications", SOSP 1975. Two armies win if both
-// attack and lose if one does, and their messengers may be caught. They agree on a number
-// of messages: "attack", "I know", "I know that you know", ... Each general attacks if the
-// last message that it expects has come. Whoever sends the last one cannot know whether it
-// arrives: it attacks anyway (or else that message would be of no use), so losing it
-// leaves one alone. That is so for every number, hence no number is enough.
+// Two generals: E. A. Akkoyunlu, K. Ekanadham and R. V. Huber, "Some Constraints and Tradeoffs
+// in the Design of Network Communications", SOSP 1975. Two armies win if both attack and lose
+// if one does, and their messengers may be caught. They agree on a number of messages:
+// "attack", "I know", "I know that you know", ... Each general attacks if the last message that
+// it expects has arrived. The sender of the last one cannot know whether it arrives: it attacks
+// anyway (or else that message would be of no use), so losing it leaves one alone. That is so
+// for every number, hence no number is enough.
 
 type orderMessage struct {
 	number int
@@ -115,7 +115,7 @@ func judgeGenerals(r *run) {
 }
 
 // boundedGeneral is a general where every message arrives, after least to most: the first
-// sends, waits the least time and attacks; the second attacks when the message comes.
+// sends, waits the least time and attacks; the second attacks when the message arrives.
 type boundedGeneral struct {
 	other sim.ID
 	least time.Duration

@@ -19,7 +19,7 @@ type Problem struct {
 	Fixed    bool
 	topology string
 	use      sim.Use
-	detects  bool // processes are told of crashes, 2T later, and of recoveries
+	detects  bool // processes learn of crashes 2T later, and of recoveries
 	build    func(c Config, place int) sim.Node
 	begin    func(r *run)
 	judge    func(r *run)
@@ -135,7 +135,7 @@ func (r *run) atEnd(format string, args ...any) {
 		sim.Violation{At: r.sim.Now(), End: true, Text: fmt.Sprintf(format, args...)})
 }
 
-// stated returns who stated a fact, with the moment of the first time.
+// stated returns which processes stated a fact, each with the moment of the first time.
 func (r *run) stated(name string) map[sim.ID]time.Duration {
 	all := map[sim.ID]time.Duration{}
 	for _, f := range r.facts {
@@ -240,7 +240,7 @@ func defaultTime(c Config) time.Duration {
 	return last + time.Duration(100+10*len(c.IDs)+10*c.Rounds)*c.Network.Delay.Max
 }
 
-// Suspect and Trust are what a perfect detector says.
+// Suspect and Trust are the reports of a perfect detector.
 type (
 	// Suspect tells a process that ID has crashed.
 	Suspect struct{ ID sim.ID }
@@ -260,7 +260,7 @@ type Begin struct{}
 // String labels the command on charts.
 func (Begin) String() string { return "begins" }
 
-// news tells of crashes two message times later, and of recoveries at once.
+// news reports crashes two message times later, and recoveries at once.
 func (r *run) news() {
 	if !r.problem.detects {
 		return
@@ -279,7 +279,7 @@ func (r *run) news() {
 }
 
 func (r *run) finish() {
-	r.result.Live = true // unless the judge says otherwise
+	r.result.Live = true // unless the judge decides otherwise
 	r.problem.judge(r)
 	units := sim.Units(max(r.last, r.sim.LastWork()))
 	if r.result.Ended == "limit" {

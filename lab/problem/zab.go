@@ -8,12 +8,12 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// The atomic broadcast of ZooKeeper with one proposal: F. Junqueira, B. Reed and M.
-// Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN 2011. The
-// first process leads epoch 1. It sends its proposal; a majority of acknowledgements
-// commits it. When the leader fails, the next process opens a new epoch: it asks a
-// majority what they have accepted, takes the newest of it, proposes that, and commits
-// it with a majority. So who has accepted waits only for as long as a majority is away.
+// The atomic broadcast of ZooKeeper with one proposal: F. Junqueira, B. Reed and M. Serafini,
+// "Zab: High-performance broadcast for primary-backup systems", DSN 2011. The first process
+// leads epoch 1. It sends its proposal; a majority of acknowledgements commits it. When the
+// leader fails, the next process opens a new epoch: it asks a majority for what they have
+// accepted, takes the newest, proposes it, and commits it with a majority. So a process that
+// has accepted waits only while there is no majority.
 
 type zabMessage struct {
 	kind     string
@@ -44,7 +44,7 @@ type zabNode struct {
 	committed bool
 	leads     int // epoch that it leads, 0 for none
 	proposed  bool
-	heard     []sim.ID // who answered in that epoch: histories, then acks
+	heard     []sim.ID // the processes that answered in that epoch: histories, then acks
 	newest    zabMessage
 	suspected []sim.ID
 }
@@ -84,7 +84,7 @@ func (z zabNode) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	return z, out
 }
 
-// takeOver opens a new epoch if all that come before it are down.
+// takeOver opens a new epoch if all processes before it are down.
 func (z *zabNode) takeOver(out *sim.Output) {
 	at := slices.Index(z.peers, z.self)
 	for _, id := range z.peers[:at] {
@@ -117,7 +117,7 @@ func (z *zabNode) propose(value int, out *sim.Output) {
 	z.count(out)
 }
 
-// count goes on when a majority has answered.
+// count continues when a majority has answered.
 func (z *zabNode) count(out *sim.Output) {
 	if z.leads == 0 || len(z.heard) < len(z.peers)/2+1 || z.committed {
 		return

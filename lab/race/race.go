@@ -1,6 +1,6 @@
-// Package race runs two threads that share a variable in every order in which their
-// steps can follow each other, and says which results come out and which schedule leads
-// to each. It is the lectures' reason for mutual exclusion.
+// Package race runs two threads that share a variable in every order of their steps, and lists
+// the results and the schedule that leads to each. It is the lectures' reason for mutual
+// exclusion.
 //
 // The threads are tables of three steps, not Go code: it starts no goroutine.
 package race
@@ -15,7 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// Program is what the two threads do with the variable.
+// Program is the steps of the two threads.
 type Program struct {
 	Name     string
 	Variable string
@@ -68,7 +68,7 @@ type Final struct {
 	Right     bool   `json:"right"`
 }
 
-// Result is what came out.
+// Result is the result of running a program in every order.
 type Result struct {
 	Program   string       `json:"algorithm"`
 	N         int          `json:"n"`

@@ -31,9 +31,9 @@ const experimentTime = 25 * time.Second
 // experiments is the command that runs on real servers.
 const experiments = "ensemble"
 
-// Options connects the page to what the lab must not import.
+// Options connects the page to packages that the lab must not import.
 type Options struct {
-	// Ensemble performs an experiment on running servers. Nil says that there are none.
+	// Ensemble performs an experiment on running servers. Nil means that there are none.
 	Ensemble func(ctx context.Context, words []string) (trace.Trace, error)
 }
 
@@ -75,9 +75,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// knownHost reports whether a Host header can only have been meant for this server: an
-// address, which nobody can make lead elsewhere, or a name that means this machine (RFC
-// 6761, 6.3).
+// knownHost reports whether a Host header can only have been meant for this server: an address,
+// which no one can redirect, or a name that means this machine (RFC 6761, 6.3).
 func knownHost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -118,7 +117,7 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request) {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	case <-r.Context().Done():
-		return // nobody waits for the answer
+		return // no one waits for the answer
 	}
 	t, err := page.Run(words)
 	answer(w, t, err)
@@ -180,7 +179,7 @@ func answer(w http.ResponseWriter, t trace.Trace, err error) {
 
 func write(w http.ResponseWriter, data []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(data) // a browser that has gone needs no answer
+	_, _ = w.Write(data) // a browser that has disconnected needs no answer
 }
 
 // refuse answers with an error, as {"error": "..."}.

@@ -13,7 +13,8 @@ type Fault struct {
 	Recover bool
 }
 
-// ParseFault reads ID@TIME, where ID may be S for the Service; recover says which of the two it schedules.
+// ParseFault reads ID@TIME, where ID may be S for the Service; recover chooses which of the two it
+// schedules.
 func ParseFault(text string, recover bool) (Fault, error) {
 	name, at, ok := strings.Cut(text, "@")
 	if !ok {

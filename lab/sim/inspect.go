@@ -42,7 +42,7 @@ func (s *Simulator) show(id ID, p *process) {
 // Now returns the virtual time of the latest event.
 func (s *Simulator) Now() time.Duration { return s.now }
 
-// Limit returns when a run that did not end by itself was cut off.
+// Limit returns when a run that did not end of its own accord was cut off.
 func (s *Simulator) Limit() time.Duration {
 	if s.config.MaxTime > 0 && s.events < s.config.MaxEvents {
 		return s.config.MaxTime
@@ -64,7 +64,7 @@ func (s *Simulator) Pending() bool { return s.faults > 0 }
 // by the network do not.
 func (s *Simulator) Counts() map[string]int { return maps.Clone(s.counts) }
 
-// Messages counts what was sent: Total is the sum of ByType.
+// Messages counts the sent messages: Total is the sum of ByType.
 type Messages struct {
 	Total  int            `json:"total"`
 	ByType map[string]int `json:"by_type"`
@@ -91,9 +91,9 @@ func (s *Simulator) Node(id ID) Node { return s.processes[id].node }
 // Ring returns the processes clockwise, without the Service.
 func (s *Simulator) Ring() []ID { return append([]ID(nil), s.ring...) }
 
-// Records returns what was kept, and whether some had to be left out.
+// Records returns the kept records, and whether some had to be left out.
 func (s *Simulator) Records() ([]Record, bool) { return s.records, s.truncated }
 
-// Bound returns the longest time a message can take, the bound T of the timed
-// algorithms. Slow links may break it: that is what they are for.
+// Bound returns the longest time a message can take, the bound T of the timed algorithms. Slow
+// links may break it: that is their purpose.
 func (s *Simulator) Bound() time.Duration { return s.config.Network.Delay.Max }

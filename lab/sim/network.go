@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Delay is the range from which a message's transmission time is drawn,
-// uniformly. Max is the bound that algorithms with timeouts are told.
+// Delay is the range from which a message's transmission time is drawn, uniformly. Max is the
+// bound that algorithms with timeouts know.
 type Delay struct{ Min, Max time.Duration }
 
 // ParseDelay reads "D" (every message takes D) or "MIN-MAX".
@@ -131,15 +131,14 @@ func (p Partition) separates(a, b ID, at time.Duration) bool {
 	return ga < 0 || ga != gb
 }
 
-// Network says what happens to messages between sending and delivery.
+// Network is what happens to messages between sending and delivery.
 type Network struct {
 	// Delay of each message; zero value means exactly one Unit.
 	Delay Delay
 	// Loss and Duplication are probabilities in [0, 1] drawn per message.
 	Loss, Duplication float64
-	// Sessions spares messages to and from the Service from Loss and
-	// Duplication: they stand for a TCP connection. Partitions cut it all the
-	// same.
+	// Sessions exempts messages to and from the Service from Loss and Duplication: they model a
+	// TCP connection. Partitions cut it all the same.
 	Sessions bool
 	// Reorder lets a message overtake an earlier one on the same link. Without
 	// it links are first-in first-out, which Lamport's lock requires.
@@ -192,18 +191,18 @@ func (n Network) check() error {
 	return nil
 }
 
-// Use is what an algorithm makes of a Network.
+// Use is how an algorithm uses a Network.
 type Use struct {
 	// Types of its messages; nil if they are not known.
 	Types []string
 	// Ring: it sends to the next process of the ring.
 	Ring bool
-	// Sessions: it talks to the Service only, and as Network.Sessions says, so that loss
+	// Sessions: it talks to the Service only, and as Network.Sessions describes, so that loss
 	// and duplication have no effect.
 	Sessions bool
 }
 
-// CheckUse reports what is set here and means nothing to an algorithm, which has a name.
+// CheckUse returns an error for settings that have no effect on an algorithm, which has a name.
 func (n Network) CheckUse(name string, u Use) error {
 	if n.StaticRing && !u.Ring {
 		return fmt.Errorf("%s sends nothing round the ring: a static ring is for algorithms that do", name)
@@ -213,7 +212,7 @@ func (n Network) CheckUse(name string, u Use) error {
 		picks = append(picks, l.Nth)
 	}
 	if u.Types == nil {
-		return nil // a program, which may send what it likes
+		return nil // a program, which may send any messages
 	}
 	for _, picked := range picks {
 		if !slices.Contains(u.Types, picked.Type) {

@@ -35,8 +35,8 @@ type Node interface {
 	Step(now time.Duration, event Event) (Node, Output)
 }
 
-// Shower is a Node that shows what a reader wants to see of its state: the
-// variables of the lectures, by their names there.
+// Shower is a Node that shows the parts of its state that interest a reader: the variables of
+// the lectures, by their names there.
 type Shower interface{ Show() []Variable }
 
 // Variable is one of them.
@@ -45,28 +45,26 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// Event is what a process can be told. It is one of Start, Recover, Deliver,
-// Timeout, or a command value of the algorithm's own package handed to
-// Simulator.Command.
+// Event is an input of a process. It is one of Start, Recover, Deliver, Timeout, or a command
+// value of the algorithm's own package passed to Simulator.Command.
 type Event any
 
 // Start is the first event of every process, at time zero.
 type Start struct{}
 
-// Recover is the first event after a crash. The node is the state held at the
-// crash: the algorithm keeps what it declares to be on disk and rebuilds the
-// rest. Timers set before the crash never fire.
+// Recover is the first event after a crash. The node is the state held at the crash: the
+// algorithm keeps the part that it declares to be on disk and rebuilds the rest. Timers set
+// before the crash never fire.
 type Recover struct{}
 
-// Deliver hands over a message. Via says over which link of the ring it came,
-// or Direct.
+// Deliver delivers a message. Via is the link of the ring over which it arrived, or Direct.
 type Deliver struct {
 	From    ID
 	Via     Route
 	Message Message
 }
 
-// Timeout says that the timer of that name, set by this process, has run out.
+// Timeout reports that the timer of that name, set by this process, has run out.
 type Timeout struct{ Name string }
 
 // Message is the content of a message: a small comparable value, never changed
@@ -78,12 +76,12 @@ type Message interface {
 	String() string
 }
 
-// Background marks messages that flow for as long as a system is up (heartbeats,
-// session pings). They are counted by type like all others, but they do not
-// extend the time a run is said to take.
+// Background marks messages that flow for as long as a system is up (heartbeats, session
+// pings). They are counted by type like all others, but they do not extend the reported time of
+// a run.
 type Background interface{ Background() }
 
-// Route says how the receiver of a message is found.
+// Route is how the receiver of a message is found.
 type Route uint8
 
 const (
@@ -117,8 +115,7 @@ type Fact struct {
 	Number int
 }
 
-// Output is what a step asks for. Sends happen in order, at the instant of the
-// step.
+// Output is the output of a step. Sends happen in order, at the instant of the step.
 type Output struct {
 	Sends  []Send
 	Timers []Timer

@@ -2,10 +2,9 @@ package sim
 
 import "time"
 
-// Classes order what happens at the same instant: faults first, then
-// deliveries, then commands, then timers. A message that arrives exactly when
-// the timeout waiting for it expires is therefore in time, which lets a timeout
-// be set to exactly two transmission times.
+// Classes order events at the same instant: faults first, then deliveries, then commands, then
+// timers. A message that arrives exactly when the timeout waiting for it expires is therefore
+// in time, which lets a timeout be set to exactly two transmission times.
 const (
 	classFault = iota
 	classMessage

@@ -2,21 +2,21 @@ package sim
 
 import "time"
 
-// Kind says what a Record is about.
+// Kind is the kind of a Record.
 type Kind string
 
 // The kinds of record.
 const (
 	Sent      Kind = "sent"      // Process sent a message to Peer
 	Delivered Kind = "delivered" // Process received a message from Peer
-	Lost      Kind = "lost"      // Process's message to Peer will not arrive; Label says why
+	Lost      Kind = "lost"      // Process's message to Peer will not arrive; Label is the reason
 	Crashed   Kind = "crashed"   // Process stopped
-	Recovered Kind = "recovered" // Process came back
+	Recovered Kind = "recovered" // Process recovered
 	Noted     Kind = "noted"     // Process stated Fact
 	TimedOut  Kind = "timed-out" // a timer of Process ran out
 	Told      Kind = "told"      // Process was given a command
 
-	// Recorded only if Config.Keep is set, for those who draw.
+	// Recorded only if Config.Keep is set, for drawings.
 	Armed    Kind = "armed"    // Process set the timer Type, which runs out at Due
 	Disarmed Kind = "disarmed" // Process cancelled the timer Type
 	Changed  Kind = "changed"  // of Process's Variables these have new values
@@ -43,7 +43,7 @@ type Record struct {
 // Violation is a broken promise, with the moment at which it broke.
 type Violation struct {
 	At time.Duration
-	// End says that it is about the state in which the run ended.
+	// End is set if it is about the state in which the run ended.
 	End  bool
 	Text string
 }
@@ -59,5 +59,5 @@ func (v Violation) String() string {
 // MarshalText makes it that sentence in JSON.
 func (v Violation) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Observer is told every record as it happens; checkers are observers.
+// Observer gets every record as it happens; checkers are observers.
 type Observer interface{ Observe(Record) }

@@ -298,8 +298,8 @@ func (s *Simulator) step(id ID, event Event) {
 	}
 }
 
-// Run steps until stop says so, or nothing is left, or a limit is reached. It
-// reports whether the queue ran empty, which means the run is complete.
+// Run steps until stop returns true, or nothing is left, or a limit is reached. It reports
+// whether the queue ran empty, which means the run is complete.
 func (s *Simulator) Run(stop func() bool) bool {
 	for s.Step() {
 		if stop != nil && stop() {

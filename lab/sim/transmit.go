@@ -22,8 +22,8 @@ func (s *Simulator) send(from ID, out Send) {
 	_, quiet := out.Message.(Background)
 	s.record(Record{Kind: Sent, Process: from, Peer: to, SentAt: s.now, Message: it.number,
 		Type: kind, Label: out.Message.String(), Quiet: quiet})
-	// The draws are made whatever the outcome, so that scripting one loss does
-	// not shift the randomness of every later message.
+	// The draws are made in any case, so that scripting one loss does not shift the randomness
+	// of every later message.
 	delay := s.drawDelay(from, to)
 	for _, l := range s.config.Network.Late {
 		if l.Type == kind && l.K == s.counts[kind] {

@@ -67,8 +67,8 @@ func write(wasm, glue, out string) error {
 	return nil
 }
 
-// withPolicy writes the policy that a server sends into the page itself, with leave to
-// compile WebAssembly. A page cannot say who may frame it.
+// withPolicy writes the policy that a server sends into the page itself, with permission to
+// compile WebAssembly. A page cannot restrict who may frame it.
 func withPolicy(index []byte) ([]byte, error) {
 	policy := strings.Replace(page.Policy, "script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'", 1)
 	policy, _, _ = strings.Cut(policy, "; frame-ancestors")

@@ -1,6 +1,6 @@
-// Package story has the stories: runs of the lectures told in steps, one idea a step, most
-// with a question to answer before the run does. Each is a text file in stories/, embedded
-// in the binary, in this form:
+// Package story contains the stories: runs of the lectures in steps, one idea per step, most
+// with a question to answer before the run does. Each is a text file in stories/, embedded in
+// the binary, in this form:
 //
 //	title: Bully in five message times
 //	slides: 1, 2, 4 "Bully Algorithm: Example"
@@ -12,9 +12,9 @@
 //	? What will happen? Predict first.
 //	! What did, and why.
 //
-// A step may have a command of its own, with what it says, which holds from there on.
-// What it says has to occur in what the command line prints: a test compares. Sheet writes
-// the sheet for a teacher.
+// A step may have a command of its own, with lines of its output, which holds from there on.
+// The lines must occur in the output of the command line: a test compares. Sheet writes the
+// sheet for a teacher.
 //
 // The package runs nothing.
 package story

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Story is one run, or several that belong together, told in steps.
+// Story is one run, or several that belong together, in steps.
 type Story struct {
 	Name   string `json:"name"`
 	Title  string `json:"title"`
@@ -24,7 +24,7 @@ type Step struct {
 	Text     string   `json:"text"`
 	Question string   `json:"question"`
 	Answer   string   `json:"answer"`
-	Says     []string `json:"-"` // what the command prints
+	Says     []string `json:"-"` // lines that the command prints
 }
 
 //go:embed stories

@@ -6,8 +6,8 @@ import (
 	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
-// Bounds returns what the lectures say an algorithm costs with n processes, for the
-// counters of a player. Rows compare the same formulas with what runs measure.
+// Bounds returns the cost of an algorithm with n processes according to the lectures, for the
+// counters of a player. Rows compare the same formulas with the measurements of runs.
 func Bounds(family, algorithm string, n int) []trace.Bound {
 	f := float64(n)
 	all := func(kind, formula string, value float64) trace.Bound {
@@ -71,8 +71,8 @@ func lockBounds(algorithm string, n int) []trace.Bound {
 	return nil
 }
 
-// lattice is how Maekawa's processes stand: rows of width processes, and a last one of rest,
-// which is 0 if the grid is full.
+// lattice is how Maekawa's processes are arranged: rows of width processes, and a last one of
+// rest, which is 0 if the grid is full.
 func lattice(n int) (width, full, rest int) {
 	for width = 1; width*width < n; width++ {
 	}

@@ -1,4 +1,4 @@
-// Package table lays the measured cost of every algorithm beside the formula of
-// the lectures: worst, best and average case, for a list of sizes. The measured
-// numbers come from runs of packages election and mutex, never from the formula.
+// Package table compares the measured cost of every algorithm with the formula of the lectures:
+// worst, best and average case, for a list of sizes. The measured numbers come from runs of
+// packages election and mutex, never from the formula.
 package table

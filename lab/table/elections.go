@@ -270,7 +270,7 @@ func majority(_ context.Context, n int, seed uint64) ([]Row, error) {
 		"2 timeouts + 3", 43)), nil
 }
 
-// zookeeper and herd have n processes wait behind a leader that is killed.
+// zookeeper and herd measure n processes that wait for a leader that is killed.
 func zookeeper(ctx context.Context, n int, seed uint64) ([]Row, error) {
 	row := Row{Family: "election", Algorithm: "zookeeper"}
 	return killed(ctx, row, n, seed, false, [3]string{"1", "1", "3"}, [3]int{1, 1, 3})

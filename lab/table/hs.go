@@ -24,8 +24,8 @@ func HSLastPhase(n int) int {
 // HSWinners is the lectures' bound on the winners of a phase, packed as densely as they can be.
 func HSWinners(n, phase int) float64 { return float64(n) / float64(int(1)<<phase+1) }
 
-// HSSum is the lectures' sum over the phases: 4n for phase 0, n to tell the ring, and in
-// each further phase at most 4*2^k messages from each winner of the phase before.
+// HSSum is the lectures' sum over the phases: 4n for phase 0, n to inform the ring, and in each
+// further phase at most 4*2^k messages from each winner of the phase before.
 func HSSum(n int) float64 {
 	sum := 5 * float64(n)
 	for k := 1; k <= HSLastPhase(n); k++ {
@@ -34,16 +34,16 @@ func HSSum(n int) float64 {
 	return sum
 }
 
-// HSMessages counts the messages of an arrangement without running it. A probe of phase k
-// goes 2^k hops, and as many for its reply, or ends where a larger id is; the largest
-// goes on until its probes come round, and then tells the ring.
+// HSMessages counts the messages of an arrangement without running it. A probe of phase k goes
+// 2^k hops, and as many for its reply, or ends where a larger id is; the largest continues
+// until its probes come round, and then informs the ring.
 func HSMessages(ring []sim.ID) int {
 	n := len(ring)
 	total := n
 	for i := range ring {
 		left, right := distance(ring, i, n-1), distance(ring, i, 1)
 		for reach := 1; ; reach *= 2 {
-			if reach >= n && left == n { // nobody is larger
+			if reach >= n && left == n { // there is no larger id
 				total += 2 * n
 				break
 			}
@@ -116,10 +116,10 @@ func hsOfAll(n int) []sim.ID {
 	return best
 }
 
-// hsClimb begins with a ring of half the size that has been climbed, a small id between
-// any two of it: what its phases cost there, the next ones cost here. Then it swaps two ids
-// at a time, and keeps what is no worse, or at first only a little worse, so that it gets
-// off a low summit.
+// hsClimb begins with a ring of half the size that has been climbed, a small id between any two
+// of it: what its phases cost there, the next ones cost here. Then it swaps two ids at a time,
+// and keeps a swap that is no worse, or at first only a little worse, so that it can leave a
+// local maximum.
 func hsClimb(n int, seed uint64) []sim.ID {
 	random := sim.Random(seed)
 	var a, b int64

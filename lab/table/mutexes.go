@@ -24,7 +24,7 @@ func lockRun(c mutex.Config) (mutex.Result, error) {
 	return r, nil
 }
 
-// cost holds what the lectures say about one algorithm.
+// cost is the cost of one algorithm according to the lectures.
 type cost struct {
 	algorithm     string
 	messages      string
@@ -80,8 +80,8 @@ func costRows(n int, c cost) ([]Row, error) {
 		c.average(row, mean)), nil
 }
 
-// average makes the row of the mean: where the cost depends on who waits, it
-// lies below that of an entry for which everybody has to wait.
+// average makes the row of the mean: where the cost depends on who waits, it is lower than that
+// of an entry for which all processes have to wait.
 func (c cost) average(row Row, mean float64) Row {
 	const name, quantity = "average (random)", "messages per entry"
 	switch {
@@ -176,8 +176,8 @@ func maekawa(_ context.Context, n int, _ uint64) ([]Row, error) {
 	return rows, nil
 }
 
-// lock is the ZooKeeper recipe: three requests with replies to an entry, and for
-// who has to wait also exists, the event and a second look at the children.
+// lock is the ZooKeeper recipe: three requests with replies per entry, and for a process that
+// has to wait also exists, the event and a second look at the children.
 func lock(_ context.Context, n int, _ uint64) ([]Row, error) {
 	k := float64(min(n, crowd))
 	return costRows(n, cost{"zookeeper", "6", 6, 4, 4, Equal, "6 + 5 (k-1)/k, k ask", 6 + 5*(k-1)/k})

@@ -22,7 +22,7 @@ const (
 	MaxN = 1024
 )
 
-// Relation says how measured and formula must compare.
+// Relation is how measurement and formula must compare.
 type Relation string
 
 // The relations.
@@ -49,9 +49,8 @@ type Row struct {
 	Holds     bool     `json:"holds"`
 }
 
-// sampleTolerance is how far the mean of a sample may lie from that of all
-// cases. The samples are evenly spread, so what is left is the rounding of their
-// places, not chance.
+// sampleTolerance is how far the mean of a sample may differ from that of all cases. The
+// samples are evenly spread, so the difference is the rounding of their places, not chance.
 const sampleTolerance = 0.25
 
 func (r Row) judged() Row {
@@ -90,7 +89,7 @@ func Algorithms() []string {
 	return slices.Sorted(maps.Keys(known))
 }
 
-// CheckAlgorithms reports a name that Make does not know.
+// CheckAlgorithms returns an error for a name that Make does not know.
 func CheckAlgorithms(names ...string) error {
 	known := Algorithms()
 	for _, name := range names {
@@ -102,9 +101,9 @@ func CheckAlgorithms(names ...string) error {
 	return nil
 }
 
-// Make measures all rows for all sizes, grouped by algorithm. Only the algorithms
-// named are measured, or all if none is; "zookeeper" names the election and the
-// lock. LeftOut says which rows are not made.
+// Make measures all rows for all sizes, grouped by algorithm. Only the algorithms named are
+// measured, or all if none is; "zookeeper" names the election and the lock. LeftOut lists the
+// rows that are not made.
 func Make(ctx context.Context, sizes []int, seed uint64, only ...string) ([]Row, error) {
 	if err := CheckAlgorithms(only...); err != nil {
 		return nil, err
@@ -156,7 +155,7 @@ func (m measure) fitting(sizes []int) []int {
 	return slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return n > m.max && n <= MaxN })
 }
 
-// LeftOut says, a sentence for each, which sizes Make leaves out for which algorithms.
+// LeftOut lists, in a sentence each, which sizes Make leaves out for which algorithms.
 func LeftOut(sizes []int, only ...string) []string {
 	var notes []string
 	for _, m := range measures() {

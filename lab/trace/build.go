@@ -53,8 +53,8 @@ func (b *builder) record(r sim.Record) {
 	}
 }
 
-// caused adds what a step did to that step; the first one of a process has no record of
-// its own.
+// caused adds the consequences of a step to that step; the first one of a process has no record
+// of its own.
 func (b *builder) caused(r sim.Record) {
 	s := b.last()
 	if s == nil || s.Process != r.Process || s.At != sim.Units(r.At) {

@@ -8,7 +8,7 @@ import (
 
 // Trace is a run.
 type Trace struct {
-	// Command is the run's command line behind "zk-lite lab".
+	// Command is the run's command line after "zk-lite lab".
 	Command   []string `json:"command"`
 	Title     string   `json:"title"`
 	Family    string   `json:"family"` // election, mutex, ...
@@ -26,18 +26,18 @@ type Trace struct {
 	Safe      bool      `json:"safe"`
 	Live      bool      `json:"live"`
 	Ended     string    `json:"ended"` // quiet, settled or limit
-	// Time until which the run is said to take; null if it did not end, and then
-	// CutOff is when it was ended.
+	// Time is the reported time of the run; null if it did not end, and then CutOff is when it
+	// was ended.
 	Time   *float64 `json:"time"`
 	CutOff *float64 `json:"cut_off"`
 	// CountedUntil is the time up to which messages count; null for all.
 	CountedUntil *float64 `json:"counted_until"`
-	// Result is what the command prints with --json.
+	// Result is printed by the command with --json.
 	Result json.RawMessage `json:"result"`
-	// Words are what the command prints without it, and Notes what it says beside.
+	// Words are printed by the command without it, and Notes beside them.
 	Words []string `json:"words"`
 	Notes []string `json:"notes"`
-	// Truncated: the run was longer than what is kept of it.
+	// Truncated: the run was longer than the part that is kept.
 	Truncated bool `json:"truncated"`
 }
 

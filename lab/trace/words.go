@@ -13,8 +13,8 @@ func Upkeep(timer string) bool {
 		len(timer) > 3 && timer[:3] == "fd/"
 }
 
-// Describe puts a fact in words and says what it makes of the process: a status, "-" for
-// none, or empty if that is unchanged.
+// Describe puts a fact in words and returns the new status of the process: "-" for none, or
+// empty if it is unchanged.
 func Describe(p sim.ID, f sim.Fact) (text, status string) {
 	term := ""
 	if f.Number > 0 {
@@ -48,7 +48,7 @@ func Describe(p sim.ID, f sim.Fact) (text, status string) {
 	return fmt.Sprintf("%v: %s %v", p, f.Name, f.About), ""
 }
 
-// What a Span may be.
+// The kinds of a Span.
 const (
 	Down   = "down"
 	Leads  = "leads"

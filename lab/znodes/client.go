@@ -6,19 +6,19 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// Notice is what the client half tells the recipe on top of it: a Reply, a
-// WatchEvent, or a change of the connection.
+// Notice is what the client half reports to the recipe on top of it: a Reply, a WatchEvent, or
+// a change of the connection.
 type Notice any
 
 // Changes of the connection, after ZooKeeper's client states.
 type (
-	// Disconnected says that nothing was heard for two thirds of the session timeout. The
-	// session may be about to expire, so whoever leads or holds a lock must stop
-	// acting on it.
+	// Disconnected reports that nothing was heard for two thirds of the session timeout. The
+	// session may be about to expire, so a leader or the holder of a lock must stop acting on
+	// it.
 	Disconnected struct{}
-	// Reconnected says that the session was still alive. Watches may have fired unseen.
+	// Reconnected reports that the session was still alive. Watches may have fired unseen.
 	Reconnected struct{}
-	// Expired says that the session and its znodes are gone; a new session has begun.
+	// Expired reports that the session and its znodes no longer exist; a new session has begun.
 	Expired struct{}
 )
 
@@ -70,8 +70,7 @@ func (c Client) Call(op string, sequence int, out *sim.Output) Client {
 	return c
 }
 
-// Handle takes the events meant for the client half and returns what the recipe
-// must know.
+// Handle handles the events meant for the client half and returns what the recipe must know.
 func (c Client) Handle(event sim.Event, out *sim.Output) (Client, Notice) {
 	switch e := event.(type) {
 	case sim.Timeout:

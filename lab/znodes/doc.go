@@ -2,9 +2,9 @@
 // ephemeral sequential znodes under one parent, their sessions and one-shot
 // watches, and the client half that election and lock recipes build on.
 //
-// It shares no code with package znode. A step of the simulator is a pure function: it
-// is repeated and compared with itself, and explored again from the state before; a
-// znode.Tree is changed in place. The package has what the recipes need and no more:
-// create, delete, children, exists with a watch, sessions that expire. The one process
-// stands for a replicated ensemble and therefore never crashes.
+// It shares no code with package znode. A step of the simulator is a pure function: it is
+// repeated and compared with itself, and explored again from the state before; a znode.Tree is
+// changed in place. The package has only what the recipes need: create, delete, children,
+// exists with a watch, sessions that expire. The one process represents a replicated ensemble
+// and therefore never crashes.
 package znodes

@@ -6,8 +6,8 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// Session names one life of one client: a process that crashed comes back with
-// a new session, and what the old one created goes when that one expires.
+// Session names one life of one client: a process that crashed returns with a new session, and
+// the znodes of the old one are deleted when that expires.
 type Session struct {
 	ID   sim.ID
 	Life int
@@ -95,7 +95,7 @@ func (r Reply) String() string {
 	return fmt.Sprintf("deleted n_%d", r.Sequence)
 }
 
-// WatchEvent tells a watcher, once, that a znode was deleted.
+// WatchEvent reports to a watcher, once, that a znode was deleted.
 type WatchEvent struct {
 	Session  Session
 	Sequence int
@@ -107,7 +107,7 @@ func (WatchEvent) Type() string { return "event" }
 // String implements sim.Message.
 func (e WatchEvent) String() string { return fmt.Sprintf("event: n_%d deleted", e.Sequence) }
 
-// pulse keeps a session alive and tells the client that it is.
+// pulse keeps a session alive and shows the client that it is.
 type pulse struct {
 	session Session
 	kind    string // ping, pong or expired

@@ -52,7 +52,7 @@ func (s service) Step(_ time.Duration, event sim.Event) (sim.Node, sim.Output) {
 	return s, out
 }
 
-// alive reports whether the session has not expired, and tells the client if it has.
+// alive reports whether the session has not expired, and informs the client if it has.
 func (s service) alive(session Session, out *sim.Output) bool {
 	if s.sessions[session.String()].gone {
 		out.Send(session.ID, pulse{session, expired})
