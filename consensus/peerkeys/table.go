@@ -1,10 +1,12 @@
-// Package peerkeys is how the servers of an ensemble know each other. A server makes its key pair when it first starts
-// (own.go) and shows it in TLS 1.3 (tls.go); the table says which key is whose (table.go). It knows of the keys what
-// others tell it: it decides no membership, and reads nothing on a connection but TLS.
+// Package peerkeys lets the servers of an ensemble authenticate each other. A server makes its key pair when it
+// first starts (own.go) and presents it in TLS 1.3 (tls.go); the table binds keys to servers (table.go). The
+// package learns the keys of the others from its callers: it decides no membership, and reads nothing on a
+// connection but TLS.
 //
-// Run is the one goroutine; it writes the table to disk and has connections ended whose key is not bound any more.
-// There are two locks: Keys.mu, under which nothing is called, and Keys.saving, which is held during a write and taken
-// first. All methods are usable on a nil *Keys, which knows nobody and stops nobody: then servers are believed.
+// Run is the one goroutine; it writes the table to disk and has connections closed whose key is no longer bound.
+// There are two locks: Keys.mu, under which nothing is called, and Keys.saving, which is held during a write and
+// taken first. All methods are usable on a nil *Keys, which knows no server and rejects none: then servers are
+// believed.
 package peerkeys
 
 import (
@@ -44,7 +46,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 // Short returns the beginning of the key, for people who compare two.
 func (k Key) Short() string { return hex.EncodeToString(k[:8]) }
 
-// Table says which key is bound to which server.
+// Table binds keys to servers.
 type Table struct {
 	Index uint64                 `json:"index"` // of the log entry that it reflects; 0: of the first start
 	Keys  map[state.ServerID]Key `json:"keys"`

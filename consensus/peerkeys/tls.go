@@ -22,7 +22,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 )
 
-// loadOwn reads this server's private key, and makes one if there is none.
+// loadOwn reads this server's private key, or makes one if there is none.
 func loadOwn(dir string) (ed25519.PrivateKey, error) {
 	path := filepath.Join(dir, ownFile)
 	text, err := os.ReadFile(path)

@@ -79,10 +79,10 @@ type Violation struct {
 	What      string
 }
 
-// String names the guarantee and says what happened.
+// String names the guarantee and describes the violation.
 func (v Violation) String() string { return v.Guarantee + ": " + v.What }
 
-// maxViolations is how many one checker reports: the first ones tell the story.
+// maxViolations is how many one checker reports: the first ones suffice.
 const maxViolations = 10
 
 // findings gathers the violations of one checker.

@@ -276,7 +276,7 @@ func (k *worker) value() string {
 	return fmt.Sprintf("c%d-%d", k.id, k.values)
 }
 
-// lockTimeout is the session timeout of those who take the lock.
+// lockTimeout is the session timeout of the clients that take the lock.
 const lockTimeout = 4 * time.Second
 
 // lockWorker takes a lock with this project's client and recipes.
@@ -316,8 +316,8 @@ func (k *lockWorker) take(ctx context.Context, m *recipes.Mutex) {
 	case <-time.After(workerPause):
 	}
 	h.To = k.w.rec.since(time.Now())
-	// A process that gets no processor for longer than its session lives learns too
-	// late that it has lost the lock; then only the tokens tell.
+	// A process that gets no processor for longer than its session lives learns too late that
+	// it has lost the lock; then only the tokens show it.
 	h.SessionEnded = g.Err() != nil || h.To-h.From > lockTimeout/4
 	release, cancel := context.WithTimeout(context.Background(), lockTimeout)
 	defer cancel()

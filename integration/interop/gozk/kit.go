@@ -23,7 +23,7 @@ type suite struct {
 	out   *json.Encoder
 }
 
-// failure is what checks panic with.
+// failure is the value of the panics of checks.
 type failure string
 
 func (s *suite) say(message map[string]any) {
