@@ -116,7 +116,8 @@ func contactText(d time.Duration) *string {
 
 func memberOf(m *state.Member, s *consensus.Status) body.Member {
 	b := body.Member{
-		ID: number(m.ID), Peer: m.Peer, Client: m.Client, HTTP: m.HTTP, Role: "observer", Version: m.Version, Commit: m.Commit,
+		ID: number(m.ID), Peer: m.Peer, Client: m.Client, HTTP: m.HTTP, Role: "observer",
+		Version: m.Version, Commit: m.Commit,
 	}
 	if m.MaxLevel > 0 {
 		b.Levels = []int{int(m.MinLevel), int(m.MaxLevel)}

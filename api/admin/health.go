@@ -112,9 +112,9 @@ func (h *health) otherChecks() []body.Check {
 // memoryShown is for how long a refused write is reported.
 const memoryShown = time.Minute
 
-// readyChecks are the checks of this server. Memory is reported and does not count: reads and deletes continue. Nor does
-// the self check: a server that is known to be wrong is halted, and otherwise all serve. Nor a failed snapshot: the log
-// grows. The consequences of a halt, or of belonging to no ensemble yet, are left out.
+// readyChecks are the checks of this server. Memory is reported and does not count: reads and deletes continue. Nor
+// does the self check: a server that is known to be wrong is halted, and otherwise all serve. Nor a failed snapshot:
+// the log grows. The consequences of a halt, or of belonging to no ensemble yet, are left out.
 func (h *health) readyChecks(q *rest.Request, s *consensus.Status) []body.Check {
 	majority := "this server has never had contact with a majority"
 	if text := contactText(s.Contact); text != nil {

@@ -1,9 +1,9 @@
-// Package body has the bodies of the HTTP API that more than the server knows: types alone, for the server that writes
-// them and the command line that reads them. docs/http.md and the server's OpenAPI document describe them; a test
-// compares the document with these types.
+// Package body has the bodies of the HTTP API that more than the server knows: types alone, for the server that
+// writes them and the command line that reads them. docs/http.md and the server's OpenAPI document describe them; a
+// test compares the document with these types.
 //
-// Ids of servers are -1 where none is known. Fields that are left out when they are empty are not known, or mean nothing
-// there.
+// Ids of servers are -1 where none is known. Fields that are left out when they are empty are not known, or mean
+// nothing there.
 package body
 
 import "time"

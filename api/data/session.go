@@ -62,8 +62,8 @@ func (h *handlers) openSession(q *rest.Request) error {
 // minSessionKey is how long a key must be that brings a secret: 128 bits take 22 characters in base64.
 const minSessionKey = 22
 
-// ownKey makes the Idempotency-Key one of the client's own address, and refuses a short one: a client that repeats it is
-// given the session.
+// ownKey makes the Idempotency-Key one of the client's own address, and refuses a short one: a client that repeats it
+// is given the session.
 func ownKey(q *rest.Request) error {
 	switch {
 	case q.Key == "":

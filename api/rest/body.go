@@ -165,9 +165,9 @@ func escapedUnit(b []byte) rune {
 	return rune(n)
 }
 
-// bodies bounds the memory of all requests' bodies, as far as they have arrived. When it is exhausted, incomplete bodies
-// are cut off, the oldest first: one that is sent without pause is complete long before. The bodies of one address
-// have at most half of the memory.
+// bodies bounds the memory of all requests' bodies, as far as they have arrived. When it is exhausted, incomplete
+// bodies are cut off, the oldest first: one that is sent without pause is complete long before. The bodies of one
+// address have at most half of the memory.
 type bodies struct {
 	limit int64 // bytes
 

@@ -248,7 +248,7 @@ func (f *Founder) bootstrapRaft() error {
 	return nil
 }
 
-// Start, called when this server belongs to an ensemble and raft runs, finishes what a founder has begun, and checks
+// Start finishes what a founder has begun, once this server belongs to an ensemble and raft runs, and checks
 // that the others belong to the same ensemble.
 func (f *Founder) Start() {
 	id := *f.cfg.Ensemble.Identity()

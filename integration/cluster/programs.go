@@ -22,7 +22,7 @@ const (
 	RaceVariable = "ZK_LITE_TEST_RACE"
 )
 
-// The TestMain of every package that starts servers must call Main. It builds the binary once,
+// Main is called by the TestMain of every package that starts servers. It builds the binary once,
 // runs the tests and returns the exit code. With -short it runs none: each takes seconds.
 func Main(m *testing.M) int {
 	flag.Parse()
