@@ -238,7 +238,7 @@ func TestTable_FollowsTheLog(t *testing.T) {
 	}
 }
 
-// A stranger is let into TLS only while somebody may join.
+// A stranger passes the TLS handshake only while a server may join.
 func TestAdmit_OpenWhileSomebodyMayJoin(t *testing.T) {
 	once, sum := NewToken()
 	for _, x := range []struct {

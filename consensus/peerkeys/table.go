@@ -46,7 +46,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 // Short returns the beginning of the key, for people who compare two.
 func (k Key) Short() string { return hex.EncodeToString(k[:8]) }
 
-// Table binds keys to servers.
+// Table records which key is bound to which server.
 type Table struct {
 	Index uint64                 `json:"index"` // of the log entry that it reflects; 0: of the first start
 	Keys  map[state.ServerID]Key `json:"keys"`

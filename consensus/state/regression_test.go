@@ -148,7 +148,7 @@ func TestRegression_LongACL_StaysUsable(t *testing.T) {
 	}
 }
 
-// A server of release 1.0 in an ensemble that is being upgraded forwarded whatever its clients sent.
+// A server of release 1.0 in an ensemble that is being upgraded forwarded everything that its clients sent.
 func TestRegression_CheckBatch_ReplacesWhatHarms(t *testing.T) {
 	g := newRig(t)
 	g.must(1, openSession(5))

@@ -114,7 +114,7 @@ func (m *Mux) handshake(raw net.Conn) {
 }
 
 // admit checks the hello against this server's identity and bounds, and reserves a place in the
-// queue. If there are too many strangers, the one that came first is closed.
+// queue. If there are too many strangers, it closes the oldest one's connection.
 func (m *Mux) admit(raw net.Conn, h hello, stranger bool) (*Conn, *RefusedError) {
 	m.mu.Lock()
 	c, refusal := m.admitLocked(raw, h, stranger)

@@ -100,7 +100,7 @@ func TestMux_Dial_Converses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A minute later the deadline of the hello must not matter any more.
+			// A minute later the deadline of the hello must no longer matter.
 			clock.Sleep(time.Minute)
 			go out.Write([]byte("ping"))
 			buf := make([]byte, 4)

@@ -30,7 +30,7 @@ func newTestMux(t *testing.T, f *pipenet.Network, addr string, id uint64) *Mux {
 	return m
 }
 
-// A stranger that says nothing, or only half, loses its connection after the hello's timeout, and
+// A stranger that sends nothing, or half a hello, loses its connection after the hello's timeout, and
 // a dialler does not wait longer for an answer.
 func TestMux_Hello_SlowEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -198,7 +198,7 @@ func testCutRaft(t *testing.T, kind Kind) {
 	})
 }
 
-// Close ends whatever the mux holds: both ends, queued, awaiting its hello, dialling; and nothing leaks, or
+// Close ends everything that the mux holds: both ends, queued, awaiting its hello, dialling; and nothing leaks, or
 // synctest would complain.
 func TestMux_Close_EndsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
