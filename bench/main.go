@@ -1,7 +1,7 @@
 // Command bench measures zk-lite on this machine, side by side with other systems, all of them real server processes
 // that sync to the same disk. Its suites:
 //
-//	servers    the same loads on zk-lite, Apache ZooKeeper (Debian's package), etcd, and a server that does no work, as
+//	servers    the same loads on zk-lite, Apache ZooKeeper (Debian's package), etcd, and a server that does no work:
 //	           the upper bound
 //	http       zk-lite's HTTP API and etcd's JSON gateway
 //	clients    package client and go-zookeeper, each in a process of its own (bench/clients)
@@ -30,7 +30,7 @@
 //	go run ./bench -suite failover -fault stop             # or hang, fulldisk, transfer, drain, sigterm
 //	go run ./bench -suite failover -rtt 20ms               # between servers; needs root
 //	go run ./bench -suite failover -rtt 100us -fault cut   # needs root
-//	go run ./bench -suite failover -rounds 5 -fault return -load 47   # a follower's return with a long log to catch up
+//	go run ./bench -suite failover -rounds 5 -fault return -load 47   # a follower returns, with a long log to read
 //	go run ./bench -suite failover -plan issue             # about twelve configurations, one table
 //	go run ./bench -suite reconnect -sessions 10000
 //
