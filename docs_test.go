@@ -153,6 +153,24 @@ func TestDocs_NamedTestsExist(t *testing.T) {
 	}
 }
 
+// TestDocs_NamedFilesExist: a page that names a file of Go which does not exist sends its reader away for nothing.
+// RAFT.md names files of hashicorp/raft; notes and records of decisions are about the code of their day.
+func TestDocs_NamedFilesExist(t *testing.T) {
+	all := files(t, ".go")
+	named := regexp.MustCompile("`([A-Za-z0-9_./-]+\\.go)`")
+	past := []string{"CHANGELOG.md", "bench/notes/", "bench/results/", "consensus/RAFT.md", "docs/adr/"}
+	for _, page := range markdown(t) {
+		if slices.ContainsFunc(past, func(p string) bool { return strings.HasPrefix(page, p) }) {
+			continue
+		}
+		for _, m := range named.FindAllStringSubmatch(read(t, page), -1) {
+			if !slices.ContainsFunc(all, func(file string) bool { return file == m[1] || strings.HasSuffix(file, "/"+m[1]) }) {
+				t.Errorf("%s names %s, which does not exist", page, m[1])
+			}
+		}
+	}
+}
+
 // TestDocs_Links: a link leads to a file, and to a heading that is in it.
 func TestDocs_Links(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)

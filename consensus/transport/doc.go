@@ -8,7 +8,7 @@
 // here, and the repairs cannot be switched off: heartbeats take raft's main loop (the fast path changes
 // term and state beside that loop, and can make replicas diverge); pipelining is refused (it can wedge
 // after one failed write, and its answers would bypass AppendEntries); a snapshot that arrives late is
-// not installed, nor one while the server writes its own (snapshotguard.go).
+// not installed, nor one while the server writes its own (receive.go).
 //
 // Three ideas are built on that. Each has its own switch, and its safety argument at the top of its file:
 //
