@@ -104,7 +104,7 @@ func exchangeBare(b *testing.B, s int, request []byte) {
 	}
 	var reply [256]byte
 	if n, err := syscall.Read(s, reply[:]); err != nil || n < wire.ReplyHeaderBytes {
-		b.Fatal(n, err)
+		b.Fatalf("read %d bytes (%v), want at least %d", n, err, wire.ReplyHeaderBytes)
 	}
 }
 

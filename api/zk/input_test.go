@@ -158,7 +158,7 @@ func TestInput_FrameLength_IsChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f, err := in.frame(); f != nil || errors.Is(err, wire.ErrFrameLength) != c.refused {
-			t.Errorf("%s: %v %v", name, f, err)
+			t.Errorf("%s: frame %v, error %v; want no frame, and refused: %t", name, f, err, c.refused)
 		}
 		client.Close()
 	}

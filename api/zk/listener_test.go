@@ -14,20 +14,20 @@ import (
 func TestListener_Session_EveryOperation(t *testing.T) {
 	c := start(t).connect()
 	if p := c.create("/a", "x"); p != "/a" {
-		t.Fatal(p)
+		t.Fatalf("created %q, want /a", p)
 	}
 	get := ok[*wire.GetDataResponse](c, wire.OpGetData, &wire.GetDataRequest{Path: "/a", Watch: true})
 	if string(get.Data) != "x" || get.Stat.Version != 0 {
-		t.Fatalf("%+v", get)
+		t.Fatalf("got %+v, want data x of version 0", get)
 	}
 	xid := c.send(wire.OpSetData, &wire.SetDataRequest{Path: "/a", Data: []byte("y"), Version: 0})
 	c.event(znode.EventDataChanged, "/a")
 	if h, _ := c.reply(xid, wire.OpSetData); h.Err != znode.OK {
-		t.Fatal(h)
+		t.Fatalf("reply %+v, want OK", h)
 	}
 	kids := ok[*wire.GetChildrenResponse](c, wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/"})
 	if len(kids.Children) != 2 {
-		t.Fatal(kids)
+		t.Fatalf("children %q, want 2", kids.Children)
 	}
 	c.fence()
 	c.want(znode.OK, wire.OpDelete, &wire.DeleteRequest{Path: "/a", Version: 1})

@@ -22,10 +22,12 @@ func TestTally_Printed_IsInOrder(t *testing.T) {
 		avg, err := strconv.ParseFloat(metrics.JavaDouble(x.averageMillis()), 64)
 		if err != nil || float64(shortest) > avg || avg > float64(longest) ||
 			longest > int64(math.Ceil(x.longest.Seconds()*1000)) {
-			t.Fatalf("%+v: %d/%v/%d, %v", x, shortest, avg, longest, err)
+			t.Fatalf("%+v: min/avg/max %d/%v/%d (%v), want them in order, and max not above the longest",
+				x, shortest, avg, longest, err)
 		}
 	}
 	if metrics.WholeMillis(0) != 0 || metrics.WholeMillis(1) != 1 || metrics.WholeMillis(time.Millisecond) != 1 {
-		t.Error(metrics.WholeMillis(0), metrics.WholeMillis(1), metrics.WholeMillis(time.Millisecond))
+		t.Errorf("whole milliseconds of 0, 1ns, 1ms: %d, %d, %d; want 0, 1, 1",
+			metrics.WholeMillis(0), metrics.WholeMillis(1), metrics.WholeMillis(time.Millisecond))
 	}
 }

@@ -91,7 +91,7 @@ func TestWord_Srvr_AnsweredRequestIsNotOutstanding(t *testing.T) {
 	for range 300 {
 		c.reply(c.send(wire.OpSync, &wire.SyncRequest{Path: "/"}), wire.OpSync)
 		if out := k.word("srvr"); !strings.Contains(out, "Outstanding: 0\n") {
-			t.Fatal(out)
+			t.Fatalf("srvr: want Outstanding: 0, got %s", out)
 		}
 	}
 }
@@ -114,13 +114,13 @@ func TestWord_Latency_IsMeasured(t *testing.T) {
 		return strings.Contains(k.word("mntr"), "zk_outstanding_requests\t0\n")
 	})
 	if out := k.word("mntr"); strings.Contains(out, "zk_max_latency\t0\n") {
-		t.Error(out)
+		t.Errorf("mntr: want a zk_max_latency above 0, got %s", out)
 	}
 	if s := k.word("srst"); s != "Server stats reset.\n" {
-		t.Error(s)
+		t.Errorf("srst: got %q, want that the server's statistics are reset", s)
 	}
 	if out := k.word("mntr"); !strings.Contains(out, "zk_max_latency\t0\n") {
-		t.Error(out)
+		t.Errorf("mntr: want zk_max_latency 0, got %s", out)
 	}
 }
 
@@ -134,10 +134,10 @@ func TestWord_Cons(t *testing.T) {
 			`minlat=\d+,avglat=\d+,maxlat=\d+\)`,
 		` /127\.0\.0\.1:\d+\[0\]\(queued=0,recved=1,sent=0\)`, "", "")
 	if s := k.word("crst"); s != "Connection stats reset.\n" {
-		t.Error(s)
+		t.Errorf("crst: got %q, want that the connections' statistics are reset", s)
 	}
 	if out := k.word("cons"); !strings.Contains(out, "[1](queued=0,recved=0,sent=0,sid=") {
-		t.Error(out)
+		t.Errorf("cons: want a connection with no requests, got %s", out)
 	}
 }
 
@@ -195,7 +195,8 @@ func TestWord_Mntr(t *testing.T) {
 	})
 	if m = metrics(); m["zk_peer_state"] != "following - broadcast" || m["zk_learners"] != "" ||
 		m["zk_disk_fault"] != "1" {
-		t.Error(m)
+		t.Errorf("mntr of a follower with a disk fault: zk_peer_state %q, zk_learners %q, zk_disk_fault %q",
+			m["zk_peer_state"], m["zk_learners"], m["zk_disk_fault"])
 	}
 }
 
@@ -203,7 +204,7 @@ func TestWord_Watches(t *testing.T) {
 	k := start(t)
 	c := k.connect()
 	if s := k.word("wchs"); s != "0 connections watching 0 paths\nTotal watches:0\n" {
-		t.Errorf("%q", s)
+		t.Errorf("wchs: got %q, want no connection, path or watch", s)
 	}
 	c.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/", Watch: true})
 	c.want(znode.ErrNoNode, wire.OpExists, &wire.ExistsRequest{Path: "/b", Watch: true})
@@ -219,7 +220,7 @@ func TestWord_Watches(t *testing.T) {
 		}
 	}
 	if out := k.word("mntr"); !strings.Contains(out, "zk_watch_count\t3\n") {
-		t.Error(out)
+		t.Errorf("mntr: want zk_watch_count 3, got %s", out)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestZKP_Auth_FailureCloses(t *testing.T) {
 		xid := c.send(wire.OpAuth, &q)
 		c.send(wire.OpPing, nil)
 		if h, _ := c.reply(xid, wire.OpAuth); h.Err != znode.ErrAuthFailed || h.Zxid != 0 {
-			t.Errorf("%s: %+v", q.Scheme, h)
+			t.Errorf("%s: reply %+v, want AUTHFAILED and zxid 0", q.Scheme, h)
 		}
 		c.closed()
 	}
@@ -67,7 +67,7 @@ func TestZKP_Auth_SASLIsAnsweredWithNull(t *testing.T) {
 	c := start(t).connect()
 	h, x := c.want(znode.OK, wire.OpSASL, &wire.SASLRequest{Token: []byte{}})
 	if h.Zxid != 0 || x.(*wire.SASLResponse).Token != nil {
-		t.Errorf("%+v %+v", h, x)
+		t.Errorf("reply %+v, %+v; want zxid 0 and no token", h, x)
 	}
 	c.fence()
 }
@@ -134,14 +134,14 @@ func TestZKP_ACL_DigestIsMasked(t *testing.T) {
 		return ok[*wire.GetACLResponse](c, wire.OpGetACL, &wire.GetACLRequest{Path: "/a"}).ACL[0].ID.ID
 	}
 	if id := get(c); id != "ann:"+annHash {
-		t.Error(id)
+		t.Errorf("%q, want %q", id, "ann:"+annHash)
 	}
 	if id := get(d); id != "ann:x" {
-		t.Error(id)
+		t.Errorf("%q, want %q", id, "ann:x")
 	}
 	d.auth("digest", "ann:pw")
 	if id := get(d); id != "ann:"+annHash {
-		t.Error(id)
+		t.Errorf("%q, want %q", id, "ann:"+annHash)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestZKP_WhoAmI_ListsUsers(t *testing.T) {
 		{AuthScheme: "digest", User: "super"}, {AuthScheme: "super", User: ""},
 	}
 	if !slices.Equal(x.ClientInfo, want) {
-		t.Errorf("%+v", x.ClientInfo)
+		t.Errorf("identities %+v, want %+v", x.ClientInfo, want)
 	}
 }
 

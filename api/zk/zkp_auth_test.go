@@ -38,7 +38,7 @@ func TestZKP_EnforceAuth(t *testing.T) {
 		c := k.connect()
 		xid := c.send(op, nil)
 		if h, _ := c.reply(xid, op); h.Err != znode.ErrSessionClosedNeedsSASL || h.Zxid != 0 {
-			t.Errorf("%v: %+v", op, h)
+			t.Errorf("%v: reply %+v, want SESSIONCLOSEDREQUIRESASLAUTH and zxid 0", op, h)
 		}
 		c.closed()
 	}
@@ -110,7 +110,7 @@ func TestZKP_X509(t *testing.T) {
 	ann.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: "/ann", ACL: []znode.ACL{{Perms: znode.PermAll, ID: znode.AuthIDs}}})
 	_, x := boss.want(znode.OK, wire.OpGetACL, &wire.GetACLRequest{Path: "/ann"})
 	if acl := x.(*wire.GetACLResponse).ACL; !slices.Equal(acl, []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "x509", ID: "CN=ann"}}}) {
-		t.Errorf("%v", acl)
+		t.Errorf("ACL %v, want all rights for x509:CN=ann", acl)
 	}
 	nobody.want(znode.ErrNoAuth, wire.OpGetData, &wire.GetDataRequest{Path: "/ann"})
 	boss.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/ann"})
@@ -197,7 +197,7 @@ func (c *client) sasl(want znode.Error, token, reply string) {
 	c.t.Helper()
 	h, x := c.want(want, wire.OpSASL, &wire.SASLRequest{Token: []byte(token)})
 	if r, _ := x.(*wire.SASLResponse); h.Zxid != 0 || want == znode.OK && string(r.Token) != reply {
-		c.t.Errorf("%q: %+v %+v", token, h, x)
+		c.t.Errorf("%q: reply %+v, %+v; want zxid 0 and token %q", token, h, x, reply)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestZKP_SASL(t *testing.T) {
 	}
 	acl := ok[*wire.GetACLResponse](bob, wire.OpGetACL, &wire.GetACLRequest{Path: "/bobs"})
 	if !slices.Equal(acl.ACL, []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "sasl", ID: "bob"}}}) {
-		t.Errorf("%v", acl)
+		t.Errorf("ACL %v, want all rights for sasl:bob", acl.ACL)
 	}
 	for user, want := range map[string]znode.Error{"eve": znode.ErrNoAuth, "boss": znode.OK, "super": znode.OK} {
 		c := k.connect()
@@ -254,7 +254,7 @@ func TestZKP_SASL_Fails(t *testing.T) {
 	c = k.connect()
 	c.send(wire.OpSASL, &wire.SASLRequest{Token: []byte("wrong")})
 	if b := c.next(); !bytes.HasSuffix(b, []byte{0xff, 0xff, 0xff, 0x8d, 0xff, 0xff, 0xff, 0xff}) {
-		t.Errorf("%x", b)
+		t.Errorf("reply % x, want one that ends in AUTHFAILED and an absent token", b)
 	}
 }
 

@@ -44,11 +44,11 @@ func TestZKP_Multi_AllOrNothing(t *testing.T) {
 	}
 	if p := r[2].Response.(*wire.Create2Response); p.Path != "/m/s-0000000001" ||
 		p.Stat.Czxid != h.Zxid || p.Stat.EphemeralOwner != c.id {
-		t.Errorf("%+v", p)
+		t.Errorf("result %+v, want the ephemeral /m/s-0000000001 of session %s, created at %s", p, c.id, h.Zxid)
 	}
 	if s := r[4].Response.(*wire.SetDataResponse).Stat; s.Version != 1 || s.Mzxid != h.Zxid ||
 		s.Czxid != h.Zxid || s.Mtime != s.Ctime {
-		t.Errorf("%+v", s)
+		t.Errorf("stat %+v, want version 1, created and changed at %s", s, h.Zxid)
 	}
 	_, r = c.multi(
 		op(wire.OpCreate, create("/m/s-", "", znode.PersistentSequential)),
@@ -63,7 +63,7 @@ func TestZKP_Multi_AllOrNothing(t *testing.T) {
 	// The parent's counter is as if nothing had been.
 	x := ok[*wire.CreateResponse](c, wire.OpCreate, create("/m/s-", "", znode.PersistentSequential))
 	if x.Path != "/m/s-0000000002" {
-		t.Error(x.Path)
+		t.Errorf("created %q, want /m/s-0000000002", x.Path)
 	}
 	if _, r := c.multi(); len(r) != 0 {
 		t.Errorf("an empty multi: %+v", r)
@@ -92,7 +92,7 @@ func TestZKP_Multi_ModeDecidesTheKind(t *testing.T) {
 	} {
 		_, r := c.multi(x.op)
 		if len(r) != 1 || r[0].Type != x.result || r[0].Err != x.err {
-			t.Errorf("%+v: %+v", x.op.Request, r)
+			t.Errorf("%+v: results %+v, want one of type %v with %v", x.op.Request, r, x.result, x.err)
 		}
 	}
 	// An unknown mode of the others spoils the whole request (50.).
@@ -127,7 +127,7 @@ func TestZKP_Multi_Check(t *testing.T) {
 	_, r := c.multi(op(wire.OpCreate, create("/new", "", 0)),
 		op(wire.OpCheck, &wire.CheckRequest{Path: "/new", Version: 0}))
 	if r[1].Type != wire.OpCheck {
-		t.Errorf("%+v", r)
+		t.Errorf("results %+v, want the second to be a check's", r)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestZKP_MultiRead_ErrorsArePerOperation(t *testing.T) {
 	if len(x.Results) != 3 || string(x.Results[0].Response.(*wire.GetDataResponse).Data) != "data" ||
 		x.Results[1].Err != znode.ErrNoNode || x.Results[1].Type != wire.OpError ||
 		x.Results[2].Response.(*wire.GetChildrenResponse).Children[0] != "b" {
-		t.Errorf("%+v", x)
+		t.Errorf("results %+v, want data, NONODE and the child b", x.Results)
 	}
 	c.want(znode.OK, wire.OpSetData, set("/a")) // no watch was left
 	c.want(znode.ErrMarshalling, wire.OpMultiRead, &wire.MultiRequest{

@@ -78,7 +78,7 @@ func TestZKP_Session_WrongPasswordOrUnknownIsExpired(t *testing.T) {
 		d := k.dial()
 		x := d.shake(q)
 		if x.TimeoutMillis != 0 || x.SessionID != 0 || !bytes.Equal(x.Password, make([]byte, 16)) {
-			t.Errorf("%s: %+v", name, x)
+			t.Errorf("%s: response %+v, want no timeout, session or password", name, x)
 		}
 		d.closed()
 	}
@@ -101,7 +101,7 @@ func TestZKP_Session_ReconnectClosesTheOldConnection(t *testing.T) {
 	}
 	c.closed()
 	if s := d.stat("/e"); s.EphemeralOwner != d.id {
-		t.Errorf("%+v", s)
+		t.Errorf("stat %+v, want the owner %s", s, d.id)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestZKP_Session_RequestsBehindConnectAreServed(t *testing.T) {
 	var x wire.ConnectResponse
 	x.Decode(jute.NewReader(c.next()))
 	if h, _ := c.reply(1, wire.OpCreate); h.Err != znode.OK {
-		t.Fatal(h)
+		t.Fatalf("reply %+v, want OK", h)
 	}
 	_, body := c.reply(2, wire.OpExists)
 	if owner := body.(*wire.ExistsResponse).Stat.EphemeralOwner; owner != x.SessionID {
@@ -265,7 +265,7 @@ func TestZKP_Session_PipelinedAuthCounts(t *testing.T) {
 	c.raw(b)
 	c.reply(wire.XidAuth, wire.OpAuth)
 	if h, _ := c.reply(1, wire.OpCreate); h.Err != znode.OK {
-		t.Fatal(h)
+		t.Fatalf("reply %+v, want OK", h)
 	}
 }
 
@@ -354,7 +354,7 @@ func TestZKP_Session_UndecodableBodyKeepsTheConnection(t *testing.T) {
 		c.xid++
 		c.raw(frame((&jutePrefix{c.xid, op, []byte{0, 0, 0, 9, 'x'}}).bytes()))
 		if h, _ := c.reply(c.xid, op); h.Err != znode.ErrMarshalling {
-			t.Errorf("%s: %s", op, h.Err.Name())
+			t.Errorf("%s: got %s, want MARSHALLINGERROR", op, h.Err.Name())
 		}
 	}
 	c.fence()

@@ -97,26 +97,26 @@ func TestZKP_Stat_Arithmetic(t *testing.T) {
 	}
 	if born.Czxid != h.Zxid || born.Mzxid != h.Zxid || born.Pzxid != h.Zxid ||
 		born.Ctime != born.Mtime || born.DataLength != 3 || born.EphemeralOwner != 0 {
-		t.Errorf("%+v", born)
+		t.Errorf("stat %+v, want 3 bytes without an owner, all zxids %s", born, h.Zxid)
 	}
 	child, _ := c.want(znode.OK, wire.OpCreate, create("/a/b", "", znode.Persistent))
 	c.create("/a/b/c", "") // a grandchild is none of /a's business
 	c.want(znode.OK, wire.OpSetData, set("/a/b"))
 	s := c.stat("/a")
 	if s.Pzxid != child.Zxid || s.Cversion != 1 || s.NumChildren != 1 || s.Version != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("stat %+v, want version 0, cversion 1 and pzxid %s", s, child.Zxid)
 	}
 	c.want(znode.OK, wire.OpDelete, &wire.DeleteRequest{Path: "/a/b/c", Version: -1})
 	gone, _ := c.want(znode.OK, wire.OpDelete, &wire.DeleteRequest{Path: "/a/b", Version: -1})
 	s = c.stat("/a")
 	if s.Pzxid != gone.Zxid || s.Cversion != 2 || s.NumChildren != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("stat %+v, want no children, cversion 2 and pzxid %s", s, gone.Zxid)
 	}
 	set := ok[*wire.SetDataResponse](c, wire.OpSetData,
 		&wire.SetDataRequest{Path: "/a", Data: []byte("abc"), Version: 0})
 	if set.Stat.Version != 1 || set.Stat.Mzxid <= s.Mzxid || set.Stat.Cversion != 2 ||
 		set.Stat.Pzxid != s.Pzxid {
-		t.Errorf("%+v", set.Stat)
+		t.Errorf("stat %+v, want version 1 and a later mzxid; otherwise as before: %+v", set.Stat, s)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestZKP_Data_NullIsNotEmpty(t *testing.T) {
 		c.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: path, Data: data, ACL: znode.OpenACL})
 		x := ok[*wire.GetDataResponse](c, wire.OpGetData, &wire.GetDataRequest{Path: path})
 		if (x.Data == nil) != (data == nil) || x.Stat.DataLength != 0 {
-			t.Errorf("%s: %#v %+v", path, x.Data, x.Stat)
+			t.Errorf("%s: data %#v of length %d; want length 0, nil: %t", path, x.Data, x.Stat.DataLength, data == nil)
 		}
 	}
 }
@@ -297,6 +297,6 @@ func TestZKP_Quota_HardLimitRefuses(t *testing.T) {
 	c.want(znode.ErrQuotaExceeded, wire.OpSetData,
 		&wire.SetDataRequest{Path: "/q/a", Data: make([]byte, 11), Version: -1})
 	if x := c.stat("/zookeeper/quota/q/zookeeper_stats"); x.Version != 0 { // 99.
-		t.Errorf("%+v", x)
+		t.Errorf("stat %+v, want version 0", x)
 	}
 }
