@@ -256,7 +256,7 @@ func TestConn_Queue_FullBlocksUntilAnswersOrTheEnd(t *testing.T) {
 				case !over:
 					t.Error("still blocked")
 				case name == "answered" && blocked != nil:
-					t.Error(blocked)
+					t.Errorf("blocked: %v, want no error", blocked)
 				case name != "answered" && !errors.Is(blocked, ErrClosed):
 					t.Errorf("%v, want ErrClosed", blocked)
 				}

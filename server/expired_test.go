@@ -54,11 +54,12 @@ func TestServer_ExpiredSessions_SayWhy(t *testing.T) {
 				k.until(10 * time.Second)
 				all := k.srv.Expired().Sessions(0, 9)
 				if len(all) != 1 {
-					t.Fatalf("%+v", all)
+					t.Fatalf("expired sessions %+v, want one", all)
 				}
 				x := all[0]
 				if x.Cause != c.cause || x.HeardBy != c.by || x.EndReason != c.reason || !x.Led || x.Timeout != timeout {
-					t.Errorf("%+v", x)
+					t.Errorf("session %+v; want cause %v, heard by %v, end reason %v, led, timeout %v",
+						x, c.cause, c.by, c.reason, timeout)
 				}
 			})
 		})
@@ -90,7 +91,7 @@ func TestServer_ExpiredSessions_NameEphemerals(t *testing.T) {
 				k.until(10 * time.Second)
 				all := k.srv.Expired().Sessions(0, 9)
 				if len(all) != 1 || all[0].Ephemerals != len(c.made) || !slices.Equal(all[0].Paths, c.kept) {
-					t.Errorf("%+v", all)
+					t.Errorf("expired sessions %+v, want one with %d ephemeral nodes, %q of them kept", all, len(c.made), c.kept)
 				}
 			})
 		})

@@ -49,7 +49,7 @@ func TestRegression_NoRoom_GrowthIsRefusedInItsPlace(t *testing.T) {
 	k.log.drain()
 	c.expect("in order", "set /a: OK", "create /c: SYSTEMERROR", "get /a/b: ", "set /a: OK")
 	if m := k.srv.Memory(); m.Refused != 2 || m.Bytes >= m.Limit {
-		t.Errorf("%+v", m)
+		t.Errorf("memory %+v, want 2 refused and less than the limit in use", m)
 	}
 	c.create("/c", "1")
 	k.log.drain()
@@ -66,7 +66,7 @@ func TestServer_NoRoom_PendingCounts(t *testing.T) {
 	}
 	k.log.drain()
 	if k.srv.Memory().Bytes > k.srv.Memory().Limit {
-		t.Errorf("%+v", k.srv.Memory())
+		t.Errorf("memory %+v, want at most the limit in use", k.srv.Memory())
 	}
 	created := 0
 	for _, line := range c.outbox() {
@@ -76,7 +76,7 @@ func TestServer_NoRoom_PendingCounts(t *testing.T) {
 		want = append(want, line)
 	}
 	if created != 1 || len(want) != 20 {
-		t.Errorf("%q", want)
+		t.Errorf("%d created, lines %q; want 1 created of 20", created, want)
 	}
 }
 

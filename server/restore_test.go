@@ -105,7 +105,7 @@ func TestServer_Restore_Outcomes(t *testing.T) {
 	}
 	again, err := k.restore(backupOf(t, 1, "/a"), backup.RestoreOptions{Replace: true, Key: "k"})
 	if err == nil && again.Repeated { // the same key, but the file has other times
-		t.Errorf("%+v", again)
+		t.Errorf("result %+v, want an error, or not a repeated restore", again)
 	}
 	if !errors.Is(err, backup.ErrKeyMismatch) {
 		t.Errorf("another file with the key: %v", err)
@@ -259,7 +259,7 @@ func TestRegression_Restore_DecodesNoMoreThanThereIsRoomFor(t *testing.T) {
 	if _, _, code := machine.Tree().Create(x, &znode.CreateRequest{
 		Path: "/zeros", Data: make([]byte, 200<<20), ACL: znode.OpenACL,
 	}); code != znode.OK {
-		t.Fatal(code.Name())
+		t.Fatalf("create: %s, want OK", code.Name())
 	}
 	s := machine.Snapshot()
 	defer s.Release()

@@ -19,7 +19,7 @@ func TestServer_SessionWithoutConnection(t *testing.T) {
 		k.log.drain()
 		id := open.Session
 		if d, ok := k.srv.CheckSession(id, open.Password); !ok || d != 4*time.Second {
-			t.Errorf("%v, %v", d, ok)
+			t.Errorf("CheckSession: %v, %t; want 4s, true", d, ok)
 		}
 		if _, ok := k.srv.CheckSession(id, session.Password{}); ok {
 			t.Error("a wrong password passes")

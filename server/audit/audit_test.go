@@ -109,7 +109,7 @@ func TestLog_JSON(t *testing.T) {
 	var got map[string]string
 	if err := json.Unmarshal(out.text.Bytes(), &got); err != nil || got["time"] == "" || got["znode"] != "/a\n" ||
 		got["session"] != "0x1000" || got["result"] != "success" {
-		t.Errorf("%v, %v: %s", got, err, out.text.String())
+		t.Errorf("event %v (%v), want a time, a success of session 0x1000 at /a: %s", got, err, out.text.String())
 	}
 }
 
@@ -153,11 +153,11 @@ func TestOpen_RotatesAndKeepsToTheOwner(t *testing.T) {
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) < 2 {
-		t.Fatal(files, err)
+		t.Fatalf("files %v (%v), want at least 2", files, err)
 	}
 	for _, f := range files {
 		if info, err := f.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
+			t.Errorf("%s: mode %v (%v), want no rights for others", f.Name(), info.Mode(), err)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestName_IsJavas(t *testing.T) {
 		}
 		want, err := strconv.Unquote(quoted)
 		if err != nil {
-			t.Fatal(quoted, err)
+			t.Fatalf("unquoting %s: %v", quoted, err)
 		}
 		if got := name(b); got != want {
 			t.Errorf("%s: %q, want %q", der, got, want)
@@ -86,7 +86,7 @@ func TestAdministrator(t *testing.T) {
 		{znode.ID{Scheme: "digest", ID: "CN=ops"}, false}, {unchecked, false},
 	} {
 		if got := a.Administrator([]znode.ID{{Scheme: "ip", ID: "127.0.0.1"}, x.id}); got != x.want {
-			t.Errorf("%v: %v", x.id, got)
+			t.Errorf("Administrator(%v) = %t, want %t", x.id, got, x.want)
 		}
 	}
 	if ids := a.First("192.0.2.1"); a.Administrator(ids) || !znode.Permits([]znode.ACL{{ID: ops}}, znode.PermAdmin, ids) {
@@ -109,7 +109,7 @@ func TestEnsembleAndSchemes(t *testing.T) {
 		{Config{Ensemble: true, Ensembles: []string{"a"}}, "", true},
 	} {
 		if got := New(x.cfg).Ensemble(x.name); got != x.want {
-			t.Errorf("%+v, %q: %v", x.cfg, x.name, got)
+			t.Errorf("%+v: Ensemble(%q) = %t, want %t", x.cfg, x.name, got, x.want)
 		}
 	}
 	a := New(Config{Schemes: []string{"digest", "x509"}})
@@ -166,7 +166,7 @@ func TestTokens_FollowTheFile(t *testing.T) {
 			is("fedcba9876543210", "carol")
 			if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), line) ||
 				strings.Contains(log.String(), "0123456789abcdef") {
-				t.Errorf("%.20q: %s", bad, log.String())
+				t.Errorf("%.20q: want one line, with %q and without a token, got %s", bad, line, log.String())
 			}
 		}
 		if err := os.Remove(path); err != nil {
@@ -243,7 +243,7 @@ func TestSASL_Identities(t *testing.T) {
 	} {
 		s := &SASL{Realm: func() string { return "HERE" }, RemoveHost: x.host, RemoveRealm: x.realm, Supers: []string{"boss"}}
 		if ids, err := s.Identities(x.user); !slices.Equal(ids, x.want) || (err == nil) != (x.want != nil) {
-			t.Errorf("%+v: %v, %v", x, ids, err)
+			t.Errorf("%+v: identities %v, error %v; want %v", x, ids, err, x.want)
 		}
 	}
 	if !New(Config{SASL: &SASL{Supers: []string{"boss"}}}).Configured() || New(Config{SASL: &SASL{}}).Configured() {

@@ -123,13 +123,15 @@ func TestScheduler_KeepsByCountAndAge(t *testing.T) {
 				cancel()
 				synctest.Wait()
 				if s.counts() != "6 made, 0 failed" || s.last.Load() < time.Now().Add(-10*time.Minute).Unix() {
-					t.Errorf("%s; %s", s.counts(), log.String())
+					t.Errorf("%s, the last at %d; want 6 made, 0 failed, the last within 10 minutes: %s",
+						s.counts(), s.last.Load(), log.String())
 				}
 				// A server that starts anew knows of what is there.
 				again := scheduler(f, cfg, &log)
 				again.look(t.Context(), time.Now())
 				if again.last.Load() != s.last.Load() || again.counts() != "0 made, 0 failed" {
-					t.Errorf("%s", again.counts())
+					t.Errorf("after a restart: %s, the last at %d; want 0 made, 0 failed, the last at %d",
+						again.counts(), again.last.Load(), s.last.Load())
 				}
 			})
 			var hours []int
@@ -249,7 +251,7 @@ func TestScheduler_DirectoryFails(t *testing.T) {
 			s := scheduler(f, cfg, log)
 			s.look(t.Context(), now)
 			if s.counts() != "0 made, 1 failed" || !strings.Contains(log.String(), x.want) {
-				t.Errorf("%s, %s", s.counts(), log)
+				t.Errorf("%s, want 0 made, 1 failed and the log %q, got %s", s.counts(), x.want, log)
 			}
 			if names := content(t, dir); len(names) > 0 {
 				t.Errorf("there is %q", names)
@@ -293,12 +295,13 @@ func TestScheduler_Command(t *testing.T) {
 			names := content(t, dir)
 			if x.want != "" {
 				if s.counts() != "0 made, 1 failed" || !strings.Contains(log.String(), x.want) || len(names) > 0 {
-					t.Errorf("%s, %q, %s", s.counts(), names, log)
+					t.Errorf("%s, files %q; want 0 made, 1 failed, none, and the log %q, got %s",
+						s.counts(), names, x.want, log)
 				}
 				return
 			}
 			if s.counts() != "1 made, 0 failed" || !slices.Equal(names, []string{fileName([16]byte{0xab, 0xcd}, now)}) {
-				t.Fatalf("%s, %q, %s", s.counts(), names, log)
+				t.Fatalf("%s, files %q; want 1 made, 0 failed, one file: %s", s.counts(), names, log)
 			}
 			b, err := os.ReadFile(filepath.Join(dir, names[0]))
 			if err != nil {
@@ -334,6 +337,6 @@ func TestRegression_Directory_NoOneElsesFileIsWritten(t *testing.T) {
 	}
 	info, err := os.Lstat(filepath.Join(dir, name))
 	if s.counts() != "1 made, 0 failed" || err != nil || info.Mode() != 0o600 {
-		t.Errorf("%s, %v, %v: %s", s.counts(), info, err, log.String())
+		t.Errorf("%s, file %v (%v); want 1 made, 0 failed, mode 0600: %s", s.counts(), info, err, log.String())
 	}
 }

@@ -38,7 +38,7 @@ func (k *kit) do(edits ...edit) {
 		k.zxid++
 		x := &znode.Txn{Zxid: k.zxid, Identities: []znode.ID{znode.SuperIDs}}
 		if code := e(k.tree, x); code != znode.OK {
-			k.tb.Fatal(code)
+			k.tb.Fatalf("change: %v, want OK", code)
 		}
 		for i := range x.Events {
 			k.feed.Add(&x.Events[i])

@@ -92,7 +92,7 @@ func TestStream_Resume_AfterEveryChange(t *testing.T) {
 	st := k.subscribe(f, Position{})
 	changes, err := st.Next(t.Context())
 	if err != nil || len(changes) != 8 {
-		t.Fatal(changes, err)
+		t.Fatalf("changes %+v (%v), want 8", changes, err)
 	}
 	for i, c := range changes {
 		var want []string
@@ -179,7 +179,7 @@ func TestStream_Next_WakesAndProgresses(t *testing.T) {
 		synctest.Wait()
 		k.do(changed("/a"))
 		if c := <-got; len(c) != 1 {
-			t.Errorf("%+v", c)
+			t.Errorf("changes %+v, want one", c)
 		}
 		k.do(made("/elsewhere"))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -214,7 +214,7 @@ func TestStream_SeveralFilters_OneOrder(t *testing.T) {
 	}
 	changes, err := waiting.Next(t.Context())
 	if err != nil || len(changes) != len(want) {
-		t.Fatal(changes, err)
+		t.Fatalf("changes %+v (%v), want %d", changes, err, len(want))
 	}
 	for i, c := range changes {
 		if got := fmt.Sprint(c.Type, " ", c.Path); got != want[i] {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,7 +16,7 @@ import (
 
 var client = netip.MustParseAddr("192.0.2.1")
 
-// At a low rate all is counted as it is; a window is forgotten after its time.
+// At a low rate counts are exact; a window expires after its time.
 func TestTable_FewRequests_AreExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var table Usage
@@ -26,32 +27,39 @@ func TestTable_FewRequests_AreExact(t *testing.T) {
 			table.Count(Use{Session: znode.SessionID(1 + i%3/2), Address: client, Path: "/" + strings.Repeat("x", 1000*(i%2)),
 				Bytes: 100 * (1 + i%3/2)})
 			if r := table.Top(ByRequests, 1); i == 0 && (r.Total != 1 || r.Seconds != 1) {
-				t.Errorf("at once: %d in %v s", r.Total, r.Seconds)
+				t.Errorf("at once: %d in %v s, want 1 in 1", r.Total, r.Seconds)
 			}
 			clock.Sleep(time.Second)
 		}
 		r := table.Top(ByRequests, 10)
-		if fmt.Sprint(r.Sessions, r.Addresses, r.Total, r.Seconds) != "[{0x1 20 0} {0x2 10 0}] [{192.0.2.1 30 0}] 30 30" {
-			t.Errorf("%+v", r)
+		if want := []User{{Name: "0x1", Count: 20}, {Name: "0x2", Count: 10}}; !slices.Equal(r.Sessions, want) {
+			t.Errorf("sessions %+v, want %+v", r.Sessions, want)
+		}
+		if want := []User{{Name: "192.0.2.1", Count: 30}}; !slices.Equal(r.Addresses, want) {
+			t.Errorf("addresses %+v, want %+v", r.Addresses, want)
+		}
+		if r.Total != 30 || r.Seconds != 30 {
+			t.Errorf("%d requests in %v s, want 30 in 30", r.Total, r.Seconds)
 		}
 		if len(r.Paths) != 2 || len(r.Paths[1].Name) != maxPath {
-			t.Errorf("paths: %+v", r.Paths)
+			t.Errorf("paths %+v, want 2, the second cut to %d bytes", r.Paths, maxPath)
 		}
-		if r := table.Top(ByBytes, 1); fmt.Sprint(r.Sessions, r.Total) != "[{0x1 2000 0}] 4000" {
-			t.Errorf("%+v", r)
+		r = table.Top(ByBytes, 1)
+		if want := []User{{Name: "0x1", Count: 2000}}; !slices.Equal(r.Sessions, want) || r.Total != 4000 {
+			t.Errorf("sessions %+v of %d bytes, want %+v of 4000", r.Sessions, r.Total, want)
 		}
 		clock.Sleep(windowTime)
 		if r := table.Top(ByRequests, 10); r.Total != 30 || r.Seconds != 90 {
-			t.Errorf("after one window: %d in %v s", r.Total, r.Seconds)
+			t.Errorf("after one window: %d in %v s, want 30 in 90", r.Total, r.Seconds)
 		}
 		clock.Sleep(2 * windowTime)
 		if r := table.Top(ByRequests, 10); r.Total != 0 || len(r.Sessions) != 0 {
-			t.Errorf("after three windows: %+v", r)
+			t.Errorf("after three windows: %+v, want none", r)
 		}
 	})
 }
 
-// Under load few requests are looked at, and they stand for all; when the load has gone, all are again.
+// Under load a sample of the requests is counted for all of them; after it, every request is counted again.
 func TestTable_ManyRequests_AreSampled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var table Usage
@@ -87,8 +95,8 @@ func TestTable_ManyRequests_AreSampled(t *testing.T) {
 	})
 }
 
-// With far more keys than counters the frequent ones are there, and no count is too small, nor too large by more than
-// it says.
+// With far more keys than counters the frequent ones are listed. No count is too small, or too large by more than its
+// Over.
 func TestSketch_Bounds(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -122,7 +130,7 @@ func TestSketch_Bounds(t *testing.T) {
 	}
 }
 
-// BenchmarkTable is what counting costs a request.
+// BenchmarkTable measures what counting costs a request.
 func BenchmarkTable(b *testing.B) {
 	var table Usage
 	b.RunParallel(func(pb *testing.PB) {
