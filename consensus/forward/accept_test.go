@@ -44,8 +44,8 @@ func TestAccept_ConfirmsOnlyWhileItLeads(t *testing.T) {
 			t.Errorf("the sessions %v were touched", ids)
 		}
 		stream.wantContact(77)
-		stream.send(groupFrame(5, create("/a"), create("/b")))
-		stream.send(groupFrame(7, create("/c")))
+		stream.send(batchFrame(5, create("/a"), create("/b")))
+		stream.send(batchFrame(7, create("/c")))
 		synctest.Wait()
 		if got := b.take(); len(got) != 2 || got[0].Server != 2 || got[0].First != 5 || got[1].First != 7 {
 			t.Errorf("the batcher got %+v", got)
@@ -62,7 +62,7 @@ func TestAccept_ConfirmsOnlyWhileItLeads(t *testing.T) {
 // What a server cannot read must not get into the log, and a stream of which a part is lost must end, or the
 // commands in it would never be sent again.
 func TestAccept_DamagedFramesEndTheStream(t *testing.T) {
-	batch := groupFrame(1, create("/a"))
+	batch := batchFrame(1, create("/a"))
 	damaged := slices.Clone(batch)
 	damaged[len(beginFrame(nil, 0))+batchHeader-1]++ // how many commands there are
 	touch := appendTouch(nil, 1, []znode.SessionID{1})
@@ -111,7 +111,7 @@ func TestAccept_Streams_AreTheConnectedServers(t *testing.T) {
 		old, observer := n.open(2), n.open(3)
 		clock.Sleep(time.Second)
 		check(2, true, time.Second)
-		old.send(groupFrame(1, create("/a")))
+		old.send(batchFrame(1, create("/a")))
 		check(2, true, 0)
 		check(3, true, time.Second)
 		clock.Sleep(time.Second)

@@ -41,7 +41,7 @@ func TestRegression_Batcher_EndWakesWhoWaitsForRoom(t *testing.T) {
 		select {
 		case ok := <-over:
 			if ok {
-				t.Fatal("a group was taken by a batcher that has ended")
+				t.Fatal("a batcher that has ended accepted a batch")
 			}
 		case <-time.After(10 * time.Second):
 			t.Fatalf("round %d: still waiting for room in a batcher that has ended", round)
@@ -97,7 +97,7 @@ func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 		_ = f.sendStream(ctx, conn, 2, nil)
 	}()
 	in := bufio.NewReader(leader)
-	for groups := 0; ; {
+	for sent := 0; ; {
 		kind, body, err := readFrame(in)
 		if err != nil {
 			t.Fatal(err)
@@ -105,11 +105,11 @@ func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 		if kind == frameTouch {
 			break
 		}
-		if groups == 0 {
+		if sent == 0 {
 			f.Touch([]znode.SessionID{7})
 		}
-		if groups += len(body); groups > 2*maxSentBytes {
-			t.Fatalf("%d bytes of commands came before the heartbeat", groups)
+		if sent += len(body); sent > 2*maxSentBytes {
+			t.Fatalf("%d bytes of commands came before the heartbeat", sent)
 		}
 	}
 	cancel()
