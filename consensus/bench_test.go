@@ -38,6 +38,6 @@ func BenchmarkNode_Propose(b *testing.B) {
 // propose waits for a command's result.
 func propose(tb testing.TB, x *testNode, c *state.Command) {
 	if code, err := x.queue.Do(tb.Context(), c); err != nil || code != znode.OK {
-		tb.Error(code, err)
+		tb.Errorf("proposal: %v, error %v; want OK", code, err)
 	}
 }

@@ -32,7 +32,7 @@ func (e *testEnsemble) flip(i int, path string, by byte) {
 	defer h.mu.Unlock()
 	data, _, code := h.machine.Tree().Get(path, []znode.ID{znode.SuperIDs})
 	if code != znode.OK || len(data) == 0 {
-		e.t.Fatalf("%s: %q, %v", path, data, code)
+		e.t.Fatalf("%s: data %q (%v), want some", path, data, code)
 	}
 	data[0] ^= by
 }

@@ -44,7 +44,7 @@ func TestEnsemble_LeaderStops_PendingCommandsSurviveOnce(t *testing.T) {
 	}
 	for range n { // a command applied twice would say NODEEXISTS
 		if o := e.await("a create", done); o.lost || o.Code != znode.OK {
-			t.Fatal(o.lost, o.Code)
+			t.Fatalf("create: %v, lost: %t; want OK, not lost", o.Code, o.lost)
 		}
 	}
 	e.agree()
@@ -113,7 +113,7 @@ func TestNode_Close_LogsNothingAboveInfo(t *testing.T) {
 	e.stop(0)
 	for line := range strings.Lines(out.take()) {
 		if strings.Contains(line, `"subsystem":"raft`) && !strings.Contains(line, `"level":"INFO"`) {
-			t.Error(line)
+			t.Errorf("raft's log: want INFO alone, got %s", line)
 		}
 	}
 }

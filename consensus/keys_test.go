@@ -91,7 +91,7 @@ func TestKeys_Formation_AndRestartOfAll(t *testing.T) {
 	e.agree()
 	info, err := os.Stat(filepath.Join(e.nodes[0].dir, "peer.key"))
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Error(info, err)
+		t.Errorf("peer.key: %v (%v), want mode 0600", info, err)
 	}
 }
 
@@ -595,7 +595,7 @@ func TestKeys_Join_WithoutAGoodProof(t *testing.T) {
 		e.mustStart(newcomer)
 		_, waiting, err := e.nodes[newcomer].founder.Round()
 		if err != nil || !strings.Contains(waiting, "to let it in") && !strings.Contains(waiting, "has not proved") {
-			t.Errorf("%s: %q, %v", name, waiting, err)
+			t.Errorf("%s: waits for %q (%v), want to be let in, or proved", name, waiting, err)
 		}
 		if e.formed(newcomer) {
 			t.Errorf("%s: it has joined", name)

@@ -164,7 +164,7 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 			return errors.Is(e.nodes[i].Ensemble().AddServer(e.longContext(), elsewhere), membership.ErrElsewhere)
 		})
 		if m := e.nodes[i].Ensemble().Members()[3]; m.Addr != e.servers[newcomer].Addr {
-			t.Fatalf("%+v", m)
+			t.Fatalf("member %+v, want the address %s", m, e.servers[newcomer].Addr)
 		}
 	}
 	e.stop(newcomer)
@@ -215,7 +215,7 @@ func TestEnsemble_AddServer_ThatIsWaiting(t *testing.T) {
 	e.must(newcomer, "/c")
 	e.agree()
 	if m := e.nodes[0].Ensemble().Members()[3]; m.Addr != e.servers[newcomer].Addr || !m.Voter {
-		t.Errorf("%+v", m)
+		t.Errorf("member %+v, want a voter at %s", m, e.servers[newcomer].Addr)
 	}
 }
 

@@ -82,7 +82,7 @@ func (w *writer) check(h *testHandler) {
 	defer h.mu.RUnlock()
 	names, _, code := h.machine.Tree().Children(w.root, nil)
 	if code != znode.OK {
-		t.Fatal(w.root, code)
+		t.Fatalf("children of %s: %v, want OK", w.root, code)
 	}
 	there := map[string]string{}
 	for _, name := range names {

@@ -61,7 +61,7 @@ func TestWithHost(t *testing.T) {
 	} {
 		m := withHost(state.Member{Peer: x.peer, HTTP: x.http}, "zk1")
 		if m.Peer != x.wantPeer || m.HTTP != x.wantHTTP {
-			t.Errorf("%s, %s: %s, %s", x.peer, x.http, m.Peer, m.HTTP)
+			t.Errorf("%s, %s: published %s, %s; want %s, %s", x.peer, x.http, m.Peer, m.HTTP, x.wantPeer, x.wantHTTP)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestRecovery_TwoOfThreeLost(t *testing.T) {
 	}
 	x := r.Report()
 	if x.Ensemble != former || len(x.Voters) != 3 || x.Index == 0 || x.Zxid < before || time.Since(x.Time) > time.Hour {
-		t.Errorf("%+v", x)
+		t.Errorf("report %+v, want 3 voters of ensemble %v, written now, zxid %s or later", x, former, before)
 	}
 	id, kept, err := r.Run(time.Now())
 	if err != nil {

@@ -311,7 +311,7 @@ func TestRegression_LargeEntries_LogStaysShort(t *testing.T) {
 		e.t.Helper()
 		c := &state.Command{Op: state.OpSetData, Path: "/a", Data: data, Version: znode.AnyVersion}
 		if o := e.await("a set", e.propose(0, c)); o.Code != znode.OK {
-			t.Fatal(o.Code)
+			t.Fatalf("set: %v, want OK", o.Code)
 		}
 	}
 	e.must(0, "/a")

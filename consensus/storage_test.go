@@ -26,7 +26,7 @@ func TestOpenStorage_Damage_IsNamedWithItsRemedy(t *testing.T) {
 	dir := e.nodes[0].dir
 	snapshots, err := os.ReadDir(filepath.Join(dir, "snapshots"))
 	if err != nil || len(snapshots) == 0 {
-		t.Fatal(snapshots, err)
+		t.Fatalf("snapshots %v (%v), want at least one", snapshots, err)
 	}
 	snapshot := filepath.Join("snapshots", snapshots[len(snapshots)-1].Name())
 	garbage := bytes.Repeat([]byte("no"), 20_000)

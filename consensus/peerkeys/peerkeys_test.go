@@ -234,7 +234,7 @@ func TestTable_FollowsTheLog(t *testing.T) {
 	}
 	again := open(t, Config{Dir: dir})
 	if t2 := again.Table(); t2.Index != 8 || !maps.Equal(t2.Keys, k.Table().Keys) || again.Own() != k.Own() {
-		t.Errorf("%+v", t2)
+		t.Errorf("after a restart: %+v, want index 8 and the keys %+v", t2, k.Table().Keys)
 	}
 }
 

@@ -207,7 +207,8 @@ func TestCompareDigests(t *testing.T) {
 		slices.Sort(v.Differ)
 		differs := v.Majority != nil && (v.Majority.History != v.Own.History || v.Majority.State != v.Own.State)
 		if v.Own.Index != x.index || v.Majority != nil != x.majority || differs != x.self || !slices.Equal(v.Differ, x.differ) {
-			t.Errorf("%s: %+v", x.name, v)
+			t.Errorf("%s: verdict %+v; want index %d, a majority: %t, differing: %t, servers %v",
+				x.name, v, x.index, x.majority, x.self, x.differ)
 		}
 	}
 }

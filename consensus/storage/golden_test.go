@@ -33,7 +33,7 @@ func TestOpen_OtherVersion_IsRefused(t *testing.T) {
 		}
 		s, err := Open(Config{Dir: dir})
 		if err == nil {
-			t.Error(s.Close())
+			t.Errorf("opened, want an error; closing: %v", s.Close())
 		} else if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v, want %q", content, err, want)
 		}

@@ -26,9 +26,9 @@ func TestOpen_NoDirectory_NamesTheSetting(t *testing.T) {
 	} {
 		s, err := Open(c)
 		if err == nil {
-			t.Error(s.Close())
+			t.Errorf("%+v: opened, want an error; closing: %v", c, s.Close())
 		} else if !strings.Contains(err.Error(), below) || !strings.Contains(err.Error(), "setting "+setting+":") {
-			t.Errorf("%s: %v", setting, err)
+			t.Errorf("%s: error %v, want one that names %s and the setting", setting, err, below)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestOpen_Fresh_IsMade(t *testing.T) {
 	}
 	exists, err := raft.HasExistingState(s.Log, s.Stable, s.Snapshots)
 	if err = errors.Join(err, s.Close()); exists || err != nil {
-		t.Error(exists, err)
+		t.Errorf("new storage: has state: %t, error %v; want neither", exists, err)
 	}
 }
 
