@@ -41,7 +41,7 @@ func (p *tab) wantNoViolation(what string) {
 	p.t.Helper()
 	for _, v := range p.axe() {
 		for _, n := range v.Nodes {
-			p.t.Errorf("%s: %s (%s): %s\n%s", what, v.Help, v.ID, n.HTML, n.Summary)
+			p.t.Errorf("%s: axe reports %s (%s): %s\n%s", what, v.Help, v.ID, n.HTML, n.Summary)
 		}
 	}
 }

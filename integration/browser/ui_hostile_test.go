@@ -103,7 +103,7 @@ func TestUI_NoAdministrator(t *testing.T) {
 		}
 	}
 	if after := must(t, "GET", "/v1/cluster", "", "super:secret"); strings.Contains(after, `"draining":true`) {
-		t.Errorf("%s\n%s", before, after)
+		t.Errorf("a server is draining, want none; before:\n%s\nafter:\n%s", before, after)
 	}
 }
 

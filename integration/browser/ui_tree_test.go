@@ -143,7 +143,7 @@ func TestUI_Tree_ReadOnly(t *testing.T) {
 	p.until(`document.querySelector("dialog .what").textContent.includes("1 znode")`)
 	refused("Import")
 	if after := must(t, "GET", "/v1/znodes/readonly?acl", "", "owner:x") + must(t, "GET", "/v1/znodes/readonly", "", "owner:x"); after != before {
-		t.Errorf("%s\n%s", before, after)
+		t.Errorf("a refused import changed /readonly; before:\n%s\nafter:\n%s", before, after)
 	}
 }
 

@@ -136,7 +136,7 @@ func (r *run) short(script []step, root string) ([]record, []step) {
 	records := r.play(script)
 	paths, err := r.below(root)
 	if err != nil {
-		r.t.Fatalf("%s: %s: %v", r.e.Name, root, err)
+		r.t.Fatalf("%s: listing %s: %v", r.e.Name, root, err)
 	}
 	var end []step
 	for _, path := range paths {

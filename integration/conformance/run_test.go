@@ -157,7 +157,7 @@ func (r *run) dial(s *step, session cluster.Session) error {
 		conn, err = cluster.Dial(r.e.Server(s.server).Addr(), cluster.ConnectOptions{
 			Timeout: time.Duration(s.timeout) * tick, Session: session})
 		if errors.Is(err, cluster.ErrExpired) {
-			r.t.Fatalf("%s: %s: %v", r.e.Name, s, err)
+			r.t.Fatalf("%s: %s: the session has expired, want it alive: %v", r.e.Name, s, err)
 		}
 		return err
 	})

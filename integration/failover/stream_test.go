@@ -221,7 +221,7 @@ func (w *streamLoad) write(key, method, target, body string, reply any) {
 				err = json.Unmarshal(text, reply)
 			}
 			if err != nil {
-				w.t.Errorf("%s %s: %v", method, target, err)
+				w.t.Errorf("%s %s: request failed: %v", method, target, err)
 			}
 			return
 		case err == nil && status != 429 && status != 503 && status != 504:

@@ -160,7 +160,7 @@ func zeros(a *arena) {
 		x := &znode.Txn{Zxid: znode.Zxid(i + 1), TimeMillis: 1}
 		_, _, code := machine.Tree().Create(x, &znode.CreateRequest{Path: fmt.Sprint("/zeros", i), Data: data, ACL: znode.OpenACL})
 		if code != znode.OK {
-			a.t.Fatal(code)
+			a.t.Fatalf("create: %v, want OK", code)
 		}
 	}
 	frozen := machine.Snapshot()

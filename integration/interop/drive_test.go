@@ -189,7 +189,7 @@ func run(t *testing.T, dir string, args ...string) string {
 	defer cancel()
 	out, err := command(ctx, dir, args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("command %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
 }

@@ -111,7 +111,7 @@ func (p *prometheus) ask(resource string, query url.Values) (a answer) {
 		return a
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Error != "" {
-		p.t.Errorf("%s %v: %s, %v %s", resource, query, r.Status, err, body.Error)
+		p.t.Errorf("%s %v: status %s, error %v %s; want none", resource, query, r.Status, err, body.Error)
 	}
 	return body.Data
 }

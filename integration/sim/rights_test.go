@@ -193,7 +193,7 @@ func (c *client) eavesdrops(path string) bool {
 
 // judgeRights checks who was let in: at secretPath never a stranger, by any server; elsewhere there is
 // one order of the changes of an ACL, each conditional on the ACL's version, of what was read of it, and
-// of strangers' attempts, in which each attempt succeeds exactly if it may; and a plain read is let
+// of strangers' attempts, in which each attempt succeeds exactly if it may; and a local read is let
 // in exactly if the state that it shows permits it.
 //
 // Guarantee: Permissions.
@@ -271,7 +271,7 @@ func rightsHistory(ops []*rightsOp) (list []porcupine.Operation) {
 	return list
 }
 
-// strayRead finds a plain read that was let in, or not, other than the ACL says that the last change up
+// strayRead finds a local read that was let in, or not, other than the ACL says that the last change up
 // to its zxid has left. Where a change in between was not answered, nobody knows.
 func strayRead(ops []*rightsOp) (*rightsOp, znode.Perms) {
 	sets := slices.DeleteFunc(slices.Clone(ops), func(o *rightsOp) bool { return !o.set || o.op.Outcome != check.OK })

@@ -57,7 +57,7 @@ func run(t *testing.T, dir string, args ...string) {
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir, c.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("command %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 
@@ -68,7 +68,7 @@ func (l *load) useForeign(who string, args []string) {
 	in, err1 := c.StdinPipe()
 	out, err2 := c.StdoutPipe()
 	if err1 != nil || err2 != nil {
-		l.t.Errorf("%s: %v, %v", who, err1, err2)
+		l.t.Errorf("%s: pipes: %v, %v", who, err1, err2)
 		return
 	}
 	var logged strings.Builder
@@ -98,6 +98,6 @@ func (l *load) useForeign(who string, args []string) {
 		l.t.Errorf("%s: %v", who, err)
 	}
 	if err := c.Wait(); err != nil {
-		l.t.Errorf("%s: %v: %s", who, err, logged.String()[max(0, logged.Len()-4096):])
+		l.t.Errorf("%s: exit: %v; its log ends in %s", who, err, logged.String()[max(0, logged.Len()-4096):])
 	}
 }
