@@ -57,7 +57,7 @@ func measure(t *testing.T, hosts []string, args ...string) *load.Result {
 	}
 	r := &load.Result{}
 	if err := json.Unmarshal([]byte(out), r); err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, out)
+		t.Fatalf("%v: decoding the result: %v\n%s", args, err, out)
 	}
 	return r
 }

@@ -22,7 +22,7 @@ func longer(t *testing.T, web []string, args ...string) *load.Result {
 		}
 		r := &load.Result{}
 		if err := json.Unmarshal([]byte(out), r); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
+			t.Fatalf("%v: decoding the result: %v\n%s", args, err, out)
 		}
 		if len(r.Total.Errors) == 0 && len(r.Ops) > 0 && r.Ops[0].Latency.Count > 0 {
 			return r

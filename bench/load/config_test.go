@@ -14,7 +14,7 @@ func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
 		return c
 	}
 	if c := good(); c.Check() != nil {
-		t.Fatal(c.Check())
+		t.Fatalf("a good configuration: %v, want no error", c.Check())
 	}
 	for want, breakIt := range map[string]func(*Config){
 		"connections 0":     func(c *Config) { c.Connections = 0 },

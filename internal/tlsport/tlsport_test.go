@@ -183,7 +183,7 @@ func TestHandshake_IsBoundedInTime(t *testing.T) {
 		t.Error(err)
 	}
 	if done, failed, refused := h.Counts(); done != 0 || failed != 1 || refused != 0 {
-		t.Error(done, failed, refused)
+		t.Errorf("handshakes: %d done, %d failed, %d refused; want 0, 1, 0", done, failed, refused)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestHandshake_WaitingHoldsNoSlot(t *testing.T) {
 		}
 	}
 	if got := exchange(t, tls.Client(p.dial(t), p.client), "x"); got != "x" {
-		t.Errorf("%q", got)
+		t.Errorf("echo %q, want x", got)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestConn_DeadlineBeforeTheFirstByte(t *testing.T) {
 	b := make([]byte, 1)
 	for _, want := range "yz" {
 		if n, err := c.Read(b); n != 1 || err != nil || b[0] != byte(want) {
-			t.Fatalf("%q, %d, %v", b, n, err)
+			t.Fatalf("read %q, %d bytes, error %v; want %q", b, n, err, want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func judged(t *testing.T, c Config) Result {
 	}
 	r, err := Judge(t.Context(), c)
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", c.Command, err, log.String())
+		t.Fatalf("judging %v: %v\n%s", c.Command, err, log.String())
 	}
 	return r
 }

@@ -14,20 +14,20 @@ func TestJudge_WrongProgram_ShownAndRepeated(t *testing.T) {
 	tier.Seconds(t)
 	program := filepath.Join(t.TempDir(), "ricart")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../judge/testdata/ricart").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	out, err := output(t, "judge --task mutex --trace -- "+program+" -forgets")
 	if err == nil || !strings.Contains(out, "FAILS") || !strings.Contains(out, "N1 ENTERS") {
-		t.Fatalf("%v:\n%s", err, out)
+		t.Fatalf("with -forgets: error %v, want one, and that N1 enters in a run that fails:\n%s", err, out)
 	}
 	_, rest, _ := strings.Cut(out, "the run: ")
 	run, _, _ := strings.Cut(rest, "\n")
 	again, err := output(t, "judge --task mutex --run '"+run+"' -- "+program+" -forgets")
 	if err == nil || !strings.Contains(again, "FAILS in run 1") {
-		t.Errorf("%s: %v\n%s", run, err, again)
+		t.Errorf("run %s again: error %v, want one, and that run 1 fails:\n%s", run, err, again)
 	}
 	good, err := output(t, "judge --task mutex --runs 20 --json -- "+program)
 	if err != nil || !strings.Contains(good, `"passed": true`) {
-		t.Errorf("%v\n%s", err, good)
+		t.Errorf("a correct program: error %v, want none, and that it passed:\n%s", err, good)
 	}
 }

@@ -34,7 +34,7 @@ func TestPages_Commands(t *testing.T) {
 				}
 				ran++
 				if _, err := output(t, strings.Replace(command, "hs.svg", os.DevNull, 1)); err != nil {
-					t.Errorf("%s: %s: %v", page, command, err)
+					t.Errorf("%s: command %s: %v", page, command, err)
 				}
 			}
 		}

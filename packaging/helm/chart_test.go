@@ -45,7 +45,7 @@ func TestChart_Lint(t *testing.T) {
 	for _, values := range []object{{}, {"tls": object{"secretName": "certs", "plain": false}}} {
 		for _, m := range lint.RunAll(Chart, values, Namespace).Messages {
 			if m.Severity > support.InfoSev {
-				t.Error(m)
+				t.Errorf("lint: %v, want nothing above info", m)
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func TestChart_Settings(t *testing.T) {
 			env := map[string]string{"ZK_LITE_CONFIG": file, "ZK_LITE_MYID": string(rune('0' + id))}
 			s, notices, err := config.Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 			if err != nil || len(notices) > 0 {
-				t.Fatalf("%v: %v, %v\n%s", values, err, notices, r.ConfigMap.Data["zoo.cfg"])
+				t.Fatalf("%v: error %v, notices %v; want none\n%s", values, err, notices, r.ConfigMap.Data["zoo.cfg"])
 			}
 			own, _ := s.Own()
 			if want := "zk-lite-" + env["ZK_LITE_MYID"] + ".zk-lite-headless.apps.svc.cluster.local:2888"; len(s.Servers) != int(*r.StatefulSet.Spec.Replicas) ||
