@@ -1,11 +1,9 @@
 package zklite_test
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,28 +29,19 @@ var bareFailures = map[string]int{
 // TestFailures_SayWhatIsWrong: a failure prints what it got and what it wanted, in a sentence. Values alone make a
 // reader look for the test, and guess which of them is wrong. An error alone is enough: it is a sentence.
 func TestFailures_SayWhatIsWrong(t *testing.T) {
-	got := map[string][]string{}
 	for _, name := range files(t, "_test.go") {
 		set := token.NewFileSet()
 		tree, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		top, _, _ := strings.Cut(strings.TrimPrefix(name, "./"), "/")
 		ast.Inspect(tree, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok && isBare(call) {
-				got[top] = append(got[top], fmt.Sprint(set.Position(call.Pos())))
+				t.Errorf("%s: prints values without a word, want what it got and wanted in a sentence",
+					set.Position(call.Pos()))
 			}
 			return true
 		})
-	}
-	for _, top := range slices.Sorted(maps.Keys(got)) {
-		if n, most := len(got[top]), bareFailures[top]; n > most {
-			t.Errorf("%s: %d failures print values without a word, want at most %d:\n%s",
-				top, n, most, strings.Join(got[top], "\n"))
-		} else {
-			t.Logf("%-12s %4d of %d", top, n, most)
-		}
 	}
 }
 
