@@ -26,7 +26,7 @@ func TestRegression_Audit_WhateverNeedsAnAdministrator(t *testing.T) {
 		c.REST.Audit, c.REST.Slow = log, e.nodes[0].Server().Slow()
 	})
 	stranger, admin := newClient(t, url), operator(t, url)
-	session := stranger.post("/v1/sessions", "").is(201).text("id")
+	session := stranger.post("/v1/sessions", "").want(201).text("id")
 
 	type request struct{ method, target string }
 	var reserved []request
@@ -88,7 +88,7 @@ func everything(t *testing.T, c *client, session string) (all []struct{ method, 
 			add(r.Method, target)
 		}
 	}
-	for _, command := range c.get("/commands/none").is(404).field("commands").([]any) {
+	for _, command := range c.get("/commands/none").want(404).field("commands").([]any) {
 		add(http.MethodGet, "/commands/"+command.(string))
 	}
 	return all

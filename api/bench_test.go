@@ -69,7 +69,7 @@ func BenchmarkStreams(b *testing.B) {
 	}
 	b.ResetTimer()
 	for range b.N {
-		c.put("/v1/znodes/streams", "x").is(200)
+		c.put("/v1/znodes/streams", "x").want(200)
 		for range streams {
 			<-told
 		}

@@ -54,14 +54,14 @@ func TestCluster_Get(t *testing.T) {
 	eventually(t, "all are connected", func() bool {
 		return operator(t, e.urls[i]).get("/v1/cluster").json["failures_tolerated_now"] == 1.0
 	})
-	a := operator(t, e.urls[i]).get("/v1/cluster").is(200)
+	a := operator(t, e.urls[i]).get("/v1/cluster").want(200)
 	a.has("leader", i+1).has("voters", 3).has("failures_tolerated", 1).has("server.role", "leader")
 	a.has("server.id", i+1).has("server.serving", true).has("server.draining", false)
 	a.has("server.last_contact", "0s").has(fmt.Sprintf("members.%d.role", i), "leader")
 	s := e.settings[2]
 	a.has("members.2.id", 3).has("members.2.client", fmt.Sprintf("127.0.0.1:%d", s.ClientPort))
 	other := (i + 1) % 3
-	b := operator(t, e.urls[other]).get("/v1/cluster").is(200)
+	b := operator(t, e.urls[other]).get("/v1/cluster").want(200)
 	b.has("server.role", "follower").has("leader", i+1)
 	b.has(fmt.Sprintf("members.%d.role", other), "follower")
 }
@@ -71,7 +71,7 @@ func TestCluster_Get(t *testing.T) {
 func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 	tier.Seconds(t)
 	e := fresh(t, 3)
-	newClient(t, e.urls[0]).post("/v1/znodes/x", "").is(201)
+	newClient(t, e.urls[0]).post("/v1/znodes/x", "").want(201)
 	connected := func(a *answer) (n int) {
 		for i := range 3 {
 			if a.field(fmt.Sprintf("members.%d.connected", i)) == true {
@@ -82,7 +82,7 @@ func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 	}
 	for i := range e.urls {
 		eventually(t, "all are connected, and up to date", func() bool {
-			a := operator(t, e.urls[i]).get("/v1/cluster").is(200)
+			a := operator(t, e.urls[i]).get("/v1/cluster").want(200)
 			return a.json["failures_tolerated_now"] == 1.0 && connected(a) == 3 && a.json["incomplete"] == nil &&
 				a.field("members.0.lag") == 0.0 && a.field("members.1.lag") == 0.0 &&
 				a.field("members.2.lag") == 0.0 && a.field("members.2.applied_index").(float64) > 1 &&
@@ -92,7 +92,7 @@ func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 	}
 	// A member's id for a newcomer: the others would lose the member.
 	for i := range e.urls {
-		operator(t, e.urls[i]).post("/v1/cluster/members", `{"id": 2, "address": "127.0.0.1:1"}`).is(409).
+		operator(t, e.urls[i]).post("/v1/cluster/members", `{"id": 2, "address": "127.0.0.1:1"}`).want(409).
 			has("title", "a member at another address")
 	}
 	down := (e.leading(t) + 1) % 3
@@ -102,7 +102,7 @@ func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 			continue
 		}
 		eventually(t, "two are connected", func() bool {
-			a := operator(t, e.urls[i]).get("/v1/cluster").is(200)
+			a := operator(t, e.urls[i]).get("/v1/cluster").want(200)
 			of := func(field string) any { return a.field(fmt.Sprintf("members.%d.%s", down, field)) }
 			return a.json["failures_tolerated_now"] == 0.0 && connected(a) == 2 && of("connected") == false &&
 				of("last_contact") != nil && of("lag") == nil && of("last_index") == nil
@@ -112,7 +112,7 @@ func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 	e.stop(lead)
 	last := 3 - down - lead
 	eventually(t, "nobody leads, and the answer says so", func() bool {
-		a := operator(t, e.urls[last]).get("/v1/cluster").is(200)
+		a := operator(t, e.urls[last]).get("/v1/cluster").want(200)
 		text, _ := a.json["incomplete"].(string)
 		return a.json["failures_tolerated_now"] == nil && a.field("members.0.connected") == nil &&
 			strings.Contains(text, "no leader")
@@ -133,7 +133,7 @@ func TestCluster_IsForAdministrators(t *testing.T) {
 		{"GET", "/v1/snapshot", ""},
 		{"POST", "/v1/snapshot?dry_run=true", ""},
 	} {
-		c.do(x.method, x.target, x.body).problem(401, "NOAUTH").says("super user")
+		c.do(x.method, x.target, x.body).problem(401, "NOAUTH").contains("super user")
 		c.with(basic("super:guess")).do(x.method, x.target, x.body).problem(403, "NOAUTH")
 	}
 }
@@ -170,15 +170,15 @@ func TestCluster_LocalAdministrator(t *testing.T) {
 	}
 	token, _, _ := strings.Cut(string(text), "\n")
 	c := serveAs(t, auth.Config{Local: local})
-	a := c.get("/v1/cluster").problem(401, "NOAUTH").says(local.Path())
+	a := c.get("/v1/cluster").problem(401, "NOAUTH").contains(local.Path())
 	if got := a.header.Get("Zk-Token-File"); got != local.Path() {
 		t.Errorf("Zk-Token-File is %q, want %q", got, local.Path())
 	}
 	bearer := c.with("Authorization: Bearer " + token)
-	bearer.get("/v1/cluster").is(200)
-	bearer.get("/v1/znodes/").is(200) // it is nobody's name there
+	bearer.get("/v1/cluster").want(200)
+	bearer.get("/v1/znodes/").want(200) // it is nobody's name there
 	c.with("Authorization: Bearer x"+token).get("/v1/cluster").problem(401, "AUTHFAILED")
-	c.with(basic("super:secret")).get("/v1/cluster").is(401)
+	c.with(basic("super:secret")).get("/v1/cluster").want(401)
 	for _, h := range []string{"Forwarded: for=1.2.3.4", "X-Forwarded-For: 127.0.0.1", "Via: 1.1 x", "X-Real-IP: 127.0.0.1",
 		"X-Forwarded-Host: localhost"} {
 		if a := bearer.with(h).get("/v1/cluster").problem(403, "NOAUTH"); a.header.Get("Zk-Token-File") != "" {
@@ -204,30 +204,30 @@ func TestIdentities_TokensAndAdministrators(t *testing.T) {
 	c := serveAs(t, auth.Config{Tokens: tokens, Administrators: []znode.ID{{Scheme: "token", ID: "ops"}}})
 	alice, ops := c.with("Authorization: Bearer 0123456789abcdef"), c.with("Authorization: bearer fedcba9876543210")
 	root := "/v1/znodes/identities"
-	alice.post(root+"?acl=auth::cdrwa", "mine").is(201)
-	alice.get(root+"?acl").is(200).has("acl.0.scheme", "token").has("acl.0.id", "alice")
+	alice.post(root+"?acl=auth::cdrwa", "mine").want(201)
+	alice.get(root+"?acl").want(200).has("acl.0.scheme", "token").has("acl.0.id", "alice")
 	c.get(root).problem(401, "NOAUTH")
 	ops.get(root).problem(403, "NOAUTH")
-	alice.get("/v1/cluster").problem(403, "NOAUTH").says("admin.identities")
-	ops.get("/v1/cluster").is(200)
+	alice.get("/v1/cluster").problem(403, "NOAUTH").contains("admin.identities")
+	ops.get("/v1/cluster").want(200)
 	c.with("Authorization: Bearer of-another-system").get(root).problem(401, "AUTHFAILED")
 	c.with("Authorization: Negotiate x").get(root).problem(401, "AUTHFAILED")
-	alice.delete(root).is(204)
+	alice.delete(root).want(204)
 
 	none := serveAs(t, auth.Config{NoDigest: true})
-	none.with(basic("a:b")).get("/v1/znodes/").problem(401, "AUTHFAILED").says("takes no passwords")
+	none.with(basic("a:b")).get("/v1/znodes/").problem(401, "AUTHFAILED").contains("takes no passwords")
 	needy := serveAs(t, auth.Config{Schemes: []string{"digest", "x509"}})
-	needy.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").says("digest or x509")
-	needy.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").says("curl -u user:password, or a certificate: curl --cert and --key")
+	needy.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").contains("digest or x509")
+	needy.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").contains("curl -u user:password, or a certificate: curl --cert and --key")
 	certified := serveAs(t, auth.Config{Schemes: []string{"x509"}}) // told of passwords, and of SASL
-	certified.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").says(`scheme x509`).says(`"show a certificate: curl --cert and --key"`)
-	needy.with(basic("a:b")).get("/v1/znodes/").is(200)
-	needy.get("/livez").is(200)
+	certified.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").contains(`scheme x509`).contains(`"show a certificate: curl --cert and --key"`)
+	needy.with(basic("a:b")).get("/v1/znodes/").want(200)
+	needy.get("/livez").want(200)
 	free := serveAs(t, auth.Config{SkipACL: true, Administrators: []znode.ID{{Scheme: "token", ID: "ops"}}})
-	operator(t, shared().urls[0]).post(root+"?acl=digest:a:b:cdrwa", "").is(201)
-	free.get(root).is(200)
-	free.get("/v1/cluster").is(401)
-	free.delete(root).is(204)
+	operator(t, shared().urls[0]).post(root+"?acl=digest:a:b:cdrwa", "").want(201)
+	free.get(root).want(200)
+	free.get("/v1/cluster").want(401)
+	free.delete(root).want(204)
 }
 
 // Credentials for somebody else close neither health nor metrics.
@@ -235,7 +235,7 @@ func TestOpenOperations_TakeForeignCredentials(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	for _, h := range []string{"Authorization: Bearer of-another-system", "Authorization: x", basic("who:ever")} {
 		for _, target := range []string{"/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/commands/ruok"} {
-			c.with(h).get(target).is(200)
+			c.with(h).get(target).want(200)
 		}
 	}
 }
@@ -260,42 +260,42 @@ func TestCluster_Parameters(t *testing.T) {
 		{`{"id": 4, "where": "h:1"}`, "body", "where"},
 	} {
 		c.post("/v1/cluster/members", x.body).problem(400, "BADARGUMENTS").
-			has("parameter", x.param).says(x.says)
+			has("parameter", x.param).contains(x.says)
 	}
-	c.post("/v1/cluster/members", strings.Repeat(" ", 5000)).is(413)
-	c.post("/v1/cluster/transfer", strings.Repeat(" ", 5000)).is(413)
-	c.delete("/v1/cluster/members/x").is(400).has("parameter", "id")
-	c.delete("/v1/cluster/members/255").is(400).has("parameter", "id")
-	c.delete("/v1/cluster/members/77").is(404).says("no such server")
-	c.delete("/v1/cluster/members/77?force=perhaps").is(400).has("parameter", "force")
-	c.post("/v1/cluster/transfer", `{"to": 300}`).is(400).has("parameter", "to")
-	c.post("/v1/cluster/transfer", `{"to": 77}`).is(404)
-	c.post("/v1/cluster/members/77/token", "").is(404)
-	c.post("/v1/cluster/members/x/token", "").is(400).has("parameter", "id")
+	c.post("/v1/cluster/members", strings.Repeat(" ", 5000)).want(413)
+	c.post("/v1/cluster/transfer", strings.Repeat(" ", 5000)).want(413)
+	c.delete("/v1/cluster/members/x").want(400).has("parameter", "id")
+	c.delete("/v1/cluster/members/255").want(400).has("parameter", "id")
+	c.delete("/v1/cluster/members/77").want(404).contains("no such server")
+	c.delete("/v1/cluster/members/77?force=perhaps").want(400).has("parameter", "force")
+	c.post("/v1/cluster/transfer", `{"to": 300}`).want(400).has("parameter", "to")
+	c.post("/v1/cluster/transfer", `{"to": 77}`).want(404)
+	c.post("/v1/cluster/members/77/token", "").want(404)
+	c.post("/v1/cluster/members/x/token", "").want(400).has("parameter", "id")
 }
 
 func TestCluster_StandsAlone(t *testing.T) {
 	c := operator(t, fresh(t, 1).urls[0])
-	c.get("/v1/cluster").is(200).has("server.role", "standalone").has("failures_tolerated_now", 0).has("voters", 1)
-	c.post("/v1/cluster/members", `{"id": 2, "address": "h:1"}`).is(409).says("stands alone")
-	c.delete("/v1/cluster/members/1").is(409)
-	c.post("/v1/cluster/members/1/token", "").is(409).says("need no token")
-	c.post("/v1/cluster/transfer", "").is(409)
-	c.post("/v1/cluster/drain", "").is(409).says("too few")
-	c.get("/readyz").is(200)
+	c.get("/v1/cluster").want(200).has("server.role", "standalone").has("failures_tolerated_now", 0).has("voters", 1)
+	c.post("/v1/cluster/members", `{"id": 2, "address": "h:1"}`).want(409).contains("stands alone")
+	c.delete("/v1/cluster/members/1").want(409)
+	c.post("/v1/cluster/members/1/token", "").want(409).contains("need no token")
+	c.post("/v1/cluster/transfer", "").want(409)
+	c.post("/v1/cluster/drain", "").want(409).contains("too few")
+	c.get("/readyz").want(200)
 }
 
 // The feature level is raised to what all servers speak, and no further.
 func TestCluster_Level(t *testing.T) {
 	c := operator(t, fresh(t, 1).urls[0])
 	eventually(t, "the ensemble has a level", func() bool {
-		return c.get("/v1/cluster").is(200).field("level") == float64(state.MaxLevel)
+		return c.get("/v1/cluster").want(200).field("level") == float64(state.MaxLevel)
 	})
 	level := func(n state.Level) string { return fmt.Sprintf(`{"level": %d}`, n) }
-	c.put("/v1/cluster/level", level(state.MaxLevel)).is(200).has("level", int(state.MaxLevel))
-	c.put("/v1/cluster/level", level(state.MaxLevel+1)).is(409).has("title", "not at this level")
-	c.put("/v1/cluster/level", "{}").is(400).has("parameter", "level")
-	c.put("/v1/cluster/level", strings.Repeat(" ", 5000)).is(413)
+	c.put("/v1/cluster/level", level(state.MaxLevel)).want(200).has("level", int(state.MaxLevel))
+	c.put("/v1/cluster/level", level(state.MaxLevel+1)).want(409).has("title", "not at this level")
+	c.put("/v1/cluster/level", "{}").want(400).has("parameter", "level")
+	c.put("/v1/cluster/level", strings.Repeat(" ", 5000)).want(413)
 }
 
 func TestCluster_Transfer(t *testing.T) {
@@ -303,11 +303,11 @@ func TestCluster_Transfer(t *testing.T) {
 	e := fresh(t, 3)
 	i := e.leading(t)
 	to := (i + 1) % 3
-	operator(t, e.urls[(i+2)%3]).post("/v1/cluster/transfer", fmt.Sprintf(`{"to": %d}`, to+1)).is(200)
+	operator(t, e.urls[(i+2)%3]).post("/v1/cluster/transfer", fmt.Sprintf(`{"to": %d}`, to+1)).want(200)
 	eventually(t, "it leads", func() bool { return e.leading(t) == to })
 	for _, url := range e.urls {
 		eventually(t, "the election is seen", func() bool {
-			x, _ := newClient(t, url).get("/v1/servers").is(200).json["election"].(map[string]any)
+			x, _ := newClient(t, url).get("/v1/servers").want(200).json["election"].(map[string]any)
 			return x != nil && x["leader"] == float64(to+1) && x["outage_ms"].(float64) > 0
 		})
 		all, err := parseMetrics(newClient(t, url).get("/metrics").body)
@@ -315,7 +315,7 @@ func TestCluster_Transfer(t *testing.T) {
 			t.Errorf("an outage of %v seconds: %v", out, err)
 		}
 	}
-	operator(t, e.urls[i]).post("/v1/cluster/transfer", "").is(200)
+	operator(t, e.urls[i]).post("/v1/cluster/transfer", "").want(200)
 	eventually(t, "another leads", func() bool { return e.leading(t) != to })
 }
 
@@ -325,7 +325,7 @@ func TestCluster_Drain_SendsClientsAway(t *testing.T) {
 	e := fresh(t, 3)
 	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
 	op := operator(t, e.urls[0])
-	g := b.post("/v1/locks/l", "").is(200)
+	g := b.post("/v1/locks/l", "").want(200)
 	queued := a.later("POST", "/v1/locks/l", "")
 	req := a.request("GET", "/v1/watches/l?kind=recursive", "")
 	req.Header.Set("Accept", "text/event-stream")
@@ -335,25 +335,25 @@ func TestCluster_Drain_SendsClientsAway(t *testing.T) {
 	}
 	defer stream.Body.Close()
 	eventually(t, "a waits", func() bool { return b.get("/v1/locks/l").field("length") == 1.0 })
-	op.post("/v1/cluster/drain", "").is(200).has("safe_to_stop", true).has("server", 1)
-	w := (<-queued).is(202).has("position", 1)
+	op.post("/v1/cluster/drain", "").want(200).has("safe_to_stop", true).has("server", 1)
+	w := (<-queued).want(202).has("position", 1)
 	text, err := io.ReadAll(stream.Body)
 	if err != nil || !strings.Contains(string(text), "event: reconnect") {
 		t.Errorf("the stream ends with %v, want an event reconnect in:\n%s", err, text)
 	}
-	refused := a.once("GET", "/v1/znodes/l").is(503).has("title", "draining").says("another server")
+	refused := a.once("GET", "/v1/znodes/l").want(503).has("title", "draining").contains("another server")
 	if refused.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	op.get("/v1/cluster").is(200).has("server.draining", true).has("server.serving", false)
-	op.get("/readyz?verbose").is(503).has("status", "draining").has("checks.3.name", "not_draining").
+	op.get("/v1/cluster").want(200).has("server.draining", true).has("server.serving", false)
+	op.get("/readyz?verbose").want(503).has("status", "draining").has("checks.3.name", "not_draining").
 		has("checks.3.ok", false).has("checks.0.ok", true)
 	granted := a.at(e.urls[2]).later("POST", "/v1/locks/l?ticket="+w.text("ticket"), "")
-	b.delete("/v1/locks/l/" + g.text("ticket")).is(204)
-	(<-granted).is(200)
-	op.delete("/v1/cluster/drain").is(204)
-	a.get("/v1/znodes/l").is(200)
-	a.get("/v1/watches/l?wait=1ms").is(200)
+	b.delete("/v1/locks/l/" + g.text("ticket")).want(204)
+	(<-granted).want(200)
+	op.delete("/v1/cluster/drain").want(204)
+	a.get("/v1/znodes/l").want(200)
+	a.get("/v1/watches/l?wait=1ms").want(200)
 }
 
 // traveller is a client as the documentation wants it: it goes to the next server when
@@ -403,7 +403,7 @@ func (c *traveller) create(ctx context.Context, target, key string) error {
 func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	tier.Seconds(t)
 	e := fresh(t, 3)
-	newClient(t, e.urls[0]).post("/v1/znodes/load", "").is(201)
+	newClient(t, e.urls[0]).post("/v1/znodes/load", "").want(201)
 	var mu sync.Mutex
 	urls := func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(e.urls) }
 	ctx, cancel := context.WithCancel(t.Context())
@@ -438,11 +438,11 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	op := operator(t, e.urls[stays])
 	address := fmt.Sprintf(`{"id": 4, "address": "127.0.0.1:%d:%d;127.0.0.1:%d", "role": "voter"}`,
 		own.PeerPort, own.ElectionPort, own.ClientPort)
-	token, _ := op.post("/v1/cluster/members", address).is(200).has("id", 4).has("role", "joining").field("token").(string)
-	if again := op.post("/v1/cluster/members", address).is(200); again.json["token"] != nil { // once more: harmless
+	token, _ := op.post("/v1/cluster/members", address).want(200).has("id", 4).has("role", "joining").field("token").(string)
+	if again := op.post("/v1/cluster/members", address).want(200); again.json["token"] != nil { // once more: harmless
 		t.Errorf("the token has been replaced: %s", again.body)
 	}
-	if other, _ := op.post("/v1/cluster/members/4/token", "").is(200).json["token"].(string); other == token {
+	if other, _ := op.post("/v1/cluster/members/4/token", "").want(200).json["token"].(string); other == token {
 		t.Error("the same token again")
 	} else {
 		token = other
@@ -457,21 +457,21 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	e.urls = append(e.urls, fmt.Sprintf("http://127.0.0.1:%d", newcomer.AdminPort))
 	mu.Unlock()
 	eventually(t, "the leader waits for the newcomer", func() bool {
-		return strings.Contains(string(op.get("/v1/cluster").is(200).body),
+		return strings.Contains(string(op.get("/v1/cluster").want(200).body),
 			`"plan":{"action":"promote","waits":"it is not connected"}`)
 	})
 	e.start(t, 3)
 	eventually(t, "the newcomer votes", func() bool {
-		a := op.get("/v1/cluster").is(200)
+		a := op.get("/v1/cluster").want(200)
 		return a.json["voters"] == 4.0 && a.field("members.3.role") != "joining"
 	})
 	progress()
-	operator(t, e.urls[old]).post("/v1/cluster/drain", "").is(200).has("safe_to_stop", true)
+	operator(t, e.urls[old]).post("/v1/cluster/drain", "").want(200).has("safe_to_stop", true)
 	progress()
-	op.delete(fmt.Sprintf("/v1/cluster/members/%d", old+1)).is(204)
+	op.delete(fmt.Sprintf("/v1/cluster/members/%d", old+1)).want(204)
 	e.stop(old)
 	progress()
-	a := op.get("/v1/cluster").is(200).has("voters", 3)
+	a := op.get("/v1/cluster").want(200).has("voters", 3)
 	for _, m := range a.field("members").([]any) {
 		if m.(map[string]any)["id"] == float64(old+1) {
 			t.Errorf("it is still a member: %s", a.body)
@@ -479,7 +479,7 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	}
 	stop.Store(1)
 	all.Wait()
-	z := newClient(t, e.urls[3]).get("/v1/znodes/load?consistency=linearizable").is(200)
+	z := newClient(t, e.urls[3]).get("/v1/znodes/load?consistency=linearizable").want(200)
 	z.has("stat.numChildren", int(created.Load()))
 	t.Logf("%d znodes were created meanwhile", created.Load())
 	// With two of the three left, no failure more is survived.
@@ -494,9 +494,9 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	eventually(t, "no failure is survived", func() bool {
 		return operator(t, e.urls[lead]).get("/v1/cluster").json["failures_tolerated_now"] == 0.0
 	})
-	operator(t, e.urls[lead]).post("/v1/cluster/drain", "").is(409).says("bring another")
+	operator(t, e.urls[lead]).post("/v1/cluster/drain", "").want(409).contains("bring another")
 	operator(t, e.urls[lead]).
-		delete(fmt.Sprintf("/v1/cluster/members/%d", others[1]+1)).is(409).says("too few")
+		delete(fmt.Sprintf("/v1/cluster/members/%d", others[1]+1)).want(409).contains("too few")
 }
 
 // extend returns the settings of one more server, which it alone knows of.

@@ -32,18 +32,18 @@ func TestServer_WithoutQuorum(t *testing.T) {
 	t.Parallel()
 	e := fresh(t, 2)
 	c := newClient(t, e.urls[0])
-	c.post("/v1/znodes/a", "x").is(201)
+	c.post("/v1/znodes/a", "x").want(201)
 	_, session := c.session("30s")
-	c.post("/v1/sync", "").is(200)
-	session.get("/v1/znodes/a").is(200)
+	c.post("/v1/sync", "").want(200)
+	session.get("/v1/znodes/a").want(200)
 	e.stop(1)
 	eventually(t, "it is not ready", func() bool { return c.once("GET", "/readyz").status == 503 })
 	eventually(t, "it does not serve", func() bool {
 		return c.once("GET", "/readyz").json["status"] == "no leader with a majority is known"
 	})
-	c.get("/livez").is(200)
+	c.get("/livez").want(200)
 	for _, target := range []string{"/v1/znodes/a", "/v1/znodes/a?consistency=linearizable"} {
-		a := c.once("GET", target).problem(503, "CONNECTIONLOSS").says("nothing was done")
+		a := c.once("GET", target).problem(503, "CONNECTIONLOSS").contains("nothing was done")
 		if a.header.Get("Retry-After") == "" || a.header.Get("Zk-Leader") != "none" {
 			t.Errorf("%s: headers %v, want Retry-After and no leader", target, a.header)
 		}
@@ -51,10 +51,10 @@ func TestServer_WithoutQuorum(t *testing.T) {
 	c.once("PUT", "/v1/znodes/a", "y").problem(503, "CONNECTIONLOSS")
 	c.once("PUT", "/v1/znodes/a?consistency=local", "y").problem(503, "CONNECTIONLOSS")
 	c.once("POST", "/v1/sync?consistency=local").problem(503, "CONNECTIONLOSS")
-	c.once("GET", "/v1/znodes/a?consistency=local").is(200).has("data", "x")
-	session.once("GET", "/v1/znodes/a?consistency=local").is(200)
+	c.once("GET", "/v1/znodes/a?consistency=local").want(200).has("data", "x")
+	session.once("GET", "/v1/znodes/a?consistency=local").want(200)
 	c.with("Zk-Session: 0x77.00112233445566778899aabbccddeeff").
-		once("GET", "/v1/znodes/a?consistency=local").is(503)
+		once("GET", "/v1/znodes/a?consistency=local").want(503)
 }
 
 // A server was ready as long as it kept its clients: for seconds after its leader had gone, and while its disk
@@ -78,10 +78,10 @@ func TestServer_Ready_AsClientsFindIt(t *testing.T) {
 			503, "waiting to form or join the ensemble"},
 	} {
 		_, url := serveReplaced(t, shared().nodes[0], changedStatus{srv, x.change})
-		newClient(t, url).once("GET", "/readyz?verbose").is(x.code).has("status", x.status)
+		newClient(t, url).once("GET", "/readyz?verbose").want(x.code).has("status", x.status)
 	}
 	_, url := serveReplaced(t, shared().nodes[0], stalled{srv})
-	newClient(t, url).once("GET", "/readyz?verbose").is(503).has("status", "nothing is applied, though requests wait")
+	newClient(t, url).once("GET", "/readyz?verbose").want(503).has("status", "nothing is applied, though requests wait")
 }
 
 // stalled is a server that applies nothing.
@@ -113,11 +113,11 @@ func TestServer_UnknownOutcome(t *testing.T) {
 	}})
 	c := newClient(t, url)
 	r := root(t, c.at(shared().urls[0]))
-	c.put(r, "1").problem(504, "OPERATIONTIMEOUT").says("may or may not").says("with an Idempotency-Key")
+	c.put(r, "1").problem(504, "OPERATIONTIMEOUT").contains("may or may not").contains("with an Idempotency-Key")
 	calls.Store(0)
 	keyed := c.with("Idempotency-Key: " + r)
-	keyed.post(r+"/n-?mode=persistent_sequential", "").problem(504, "OPERATIONTIMEOUT").says("same Idempotency-Key")
-	a := keyed.post(r+"/n-?mode=persistent_sequential", "").is(201)
+	keyed.post(r+"/n-?mode=persistent_sequential", "").problem(504, "OPERATIONTIMEOUT").contains("same Idempotency-Key")
+	a := keyed.post(r+"/n-?mode=persistent_sequential", "").want(201)
 	if !strings.HasSuffix(a.text("path"), "/n-0000000000") || a.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("the repetition is %s with %v, want the first znode, replayed", a.body, a.header)
 	}
@@ -129,13 +129,13 @@ func TestServer_UnknownOutcome(t *testing.T) {
 		return state.Result{}, znode.ErrConnectionLoss
 	}})
 	calls.Store(0)
-	c.at(url).with("Idempotency-Key: 2"+r).put(r, "2").is(200)
+	c.at(url).with("Idempotency-Key: 2"+r).put(r, "2").want(200)
 	calls.Store(0)
 	c.at(url).put(r, "2").problem(504, "OPERATIONTIMEOUT")
 	_, url = serveReplaced(t, shared().nodes[0], faulty{Server: srv, do: func(context.Context, *state.Command) (state.Result, error) {
 		return state.Result{}, errors.New("server is stopping")
 	}})
-	c.at(url).once("PUT", r, "3").problem(503, "CONNECTIONLOSS").says("nothing was done")
+	c.at(url).once("PUT", r, "3").problem(503, "CONNECTIONLOSS").contains("nothing was done")
 }
 
 func TestServer_Idempotency(t *testing.T) {
@@ -145,9 +145,9 @@ func TestServer_Idempotency(t *testing.T) {
 	key := func(s string) *client { return c.with("Idempotency-Key: " + r + s) }
 	twice := func(k, method, target, body string, status int) {
 		t.Helper()
-		first := key(k).do(method, target, body).is(status)
+		first := key(k).do(method, target, body).want(status)
 		for i := range 2 {
-			again := key(k).at(e.urls[1+i]).do(method, target, body).is(status)
+			again := key(k).at(e.urls[1+i]).do(method, target, body).want(status)
 			if string(again.body) != string(first.body) || again.header.Get("Idempotency-Replayed") == "" {
 				t.Errorf("%s %s: %s, then %s", method, target, first.body, again.body)
 			}
@@ -165,14 +165,14 @@ func TestServer_Idempotency(t *testing.T) {
 	twice("a", "POST", "/v1/sessions", `{"timeout": "9s"}`, 201)
 	twice("b", "POST", "/v1/multi", `{"ops": [{"op": "create", "mode": "persistent_sequential", "path": "`+
 		strings.TrimPrefix(r, "/v1/znodes")+`/m-"}]}`, 200)
-	c.get(r+"?children").is(200).has("stat.numChildren", 3)
+	c.get(r+"?children").want(200).has("stat.numChildren", 3)
 	key("1").post(r+"/o-?mode=persistent_sequential", "x").problem(422, "BADARGUMENTS").has("parameter", "Idempotency-Key")
-	key("9").put(r, "x").is(422)
+	key("9").put(r, "x").want(422)
 	// The path of a repeated recursive delete is there again.
-	c.post(r+"/a/x?parents=true", "").is(201)
-	key("9").delete(r + "/a?recursive=true").is(204)
-	c.get(r + "/a/x").is(200)
-	key("9").delete(r + "/a/x?recursive=true").is(422)
+	c.post(r+"/a/x?parents=true", "").want(201)
+	key("9").delete(r + "/a?recursive=true").want(204)
+	c.get(r + "/a/x").want(200)
+	key("9").delete(r + "/a/x?recursive=true").want(422)
 }
 
 // TTL znodes need a setting that the shared servers have.
@@ -183,7 +183,7 @@ func TestServer_Unimplemented(t *testing.T) {
 		return state.Result{Op: c.Op, Code: one.Code, Multi: []state.OpResult{one}[:len(c.Ops)]}, nil
 	}})
 	c := newClient(t, url)
-	c.post("/v1/znodes/a?mode=ttl&ttl=1s", "").problem(501, "UNIMPLEMENTED").says("extendedTypesEnabled")
+	c.post("/v1/znodes/a?mode=ttl&ttl=1s", "").problem(501, "UNIMPLEMENTED").contains("extendedTypesEnabled")
 	c.post("/v1/multi", `{"ops": [{"op": "create", "path": "/a", "mode": "ttl", "ttl": "1s"}]}`).
 		problem(501, "UNIMPLEMENTED")
 }
@@ -209,9 +209,9 @@ func TestServer_Bounds(t *testing.T) {
 	writes := full(rest.Limits{Writes: -1})
 	busy(writes.put(r, ""))
 	busy(writes.get(r + "?consistency=linearizable"))
-	writes.get(r).is(200)
+	writes.get(r).want(200)
 	busy(full(rest.Limits{BodyBytes: -1}).put(r, "x"))
-	c.put(r, "x").is(200)
+	c.put(r, "x").want(200)
 	if d.Core().BodyBytes() != 0 {
 		t.Errorf("%d bytes of bodies are still counted", d.Core().BodyBytes())
 	}
@@ -264,7 +264,7 @@ func TestServer_DeadlinesAreNew(t *testing.T) {
 func TestServer_TooManyConnections(t *testing.T) {
 	d, url := serve(t, shared().nodes[0])
 	c := newClient(t, url)
-	c.get("/livez").is(200)
+	c.get("/livez").want(200)
 	// mayComeFrom reports whether a client with this address is answered.
 	mayComeFrom := func(address string) bool {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
@@ -289,7 +289,7 @@ func TestServer_TooManyConnections(t *testing.T) {
 	d.FillConns("127.0.0.2", -1)
 	http.DefaultClient.CloseIdleConnections()
 	eventually(t, "all have gone", func() bool { return d.Conns() == 0 })
-	c.get("/livez").is(200)
+	c.get("/livez").want(200)
 }
 
 // The answer to a body that stopped coming waited for the rest of it, without end. It comes after the bound,
@@ -357,32 +357,32 @@ func TestServer_Descriptors_SomeAreKept(t *testing.T) {
 	}
 	first.Close()
 	eventually(t, "all have gone", func() bool { return d.Conns() == 0 })
-	newClient(t, url).get("/livez").is(200)
+	newClient(t, url).get("/livez").want(200)
 }
 
 func TestServer_Origin(t *testing.T) {
 	_, url := serve(t, shared().nodes[0], func(c *api.Config) { c.REST.Origins = []string{"https://ok.example"} })
 	c := newClient(t, url)
-	c.get("/v1/znodes/").is(200)
-	c.with("Origin: " + url).get("/v1/znodes/").is(200)
+	c.get("/v1/znodes/").want(200)
+	c.with("Origin: " + url).get("/v1/znodes/").want(200)
 	for _, origin := range []string{"https://evil.example", "null", "http://127.0.0.1:1"} {
 		evil := c.with("Origin: " + origin)
-		evil.get("/v1/znodes/").is(403).has("parameter", "Origin")
-		evil.put("/v1/znodes/", "x").is(403)
+		evil.get("/v1/znodes/").want(403).has("parameter", "Origin")
+		evil.put("/v1/znodes/", "x").want(403)
 		if a := evil.do("OPTIONS", "/v1/znodes/"); a.status != 403 || a.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("a preflight of %s: %d with %v, want 403 and no permission", origin, a.status, a.header)
 		}
 	}
 	for value, want := range map[string]int{"cross-site": 403, "same-site": 200, "same-origin": 200, "none": 200} {
-		c.with("Sec-Fetch-Site: " + value).get("/v1/znodes/").is(want)
+		c.with("Sec-Fetch-Site: " + value).get("/v1/znodes/").want(want)
 	}
-	c.with("Origin: https://ok.example", "Sec-Fetch-Site: cross-site").get("/v1/znodes/").is(200)
+	c.with("Origin: https://ok.example", "Sec-Fetch-Site: cross-site").get("/v1/znodes/").want(200)
 	friend := c.with("Origin: https://ok.example")
-	if h := friend.get("/v1/znodes/").is(200).header; h.Get("Access-Control-Allow-Origin") != "https://ok.example" ||
+	if h := friend.get("/v1/znodes/").want(200).header; h.Get("Access-Control-Allow-Origin") != "https://ok.example" ||
 		h.Get("Vary") != "Origin" || !strings.Contains(h.Get("Access-Control-Expose-Headers"), "Zk-Zxid") {
 		t.Errorf("an allowed origin gets %v, want its permissions", h)
 	}
-	if h := friend.do("OPTIONS", "/v1/znodes/a").is(204).header; !strings.Contains(h.Get("Access-Control-Allow-Methods"), "PUT") ||
+	if h := friend.do("OPTIONS", "/v1/znodes/a").want(204).header; !strings.Contains(h.Get("Access-Control-Allow-Methods"), "PUT") ||
 		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key") {
 		t.Errorf("an allowed origin's preflight gets %v, want PUT and Idempotency-Key", h)
 	}
@@ -403,10 +403,10 @@ func TestZnode_Children_Many(t *testing.T) {
 	for i := range largeFamily {
 		ops = append(ops, fmt.Sprintf(`{"op":"create","path":"%s/%05d","data":"%d"}`, strings.TrimPrefix(r, "/v1/znodes"), i, i))
 	}
-	c.post("/v1/multi", `{"ops":[`+strings.Join(ops, ",")+`]}`).is(200)
+	c.post("/v1/multi", `{"ops":[`+strings.Join(ops, ",")+`]}`).want(200)
 	n, after := 0, ""
 	for {
-		a := c.get(r + "?children&stat&data&limit=1500&after=" + after).is(200)
+		a := c.get(r + "?children&stat&data&limit=1500&after=" + after).want(200)
 		for _, child := range a.field("children").([]any) {
 			x := child.(map[string]any)
 			if x["name"] != fmt.Sprintf("%05d", n) || x["data"] != fmt.Sprint(n) {
@@ -422,7 +422,7 @@ func TestZnode_Children_Many(t *testing.T) {
 	if n != largeFamily {
 		t.Errorf("%d children", n)
 	}
-	c.delete(r + "?recursive=true").is(204)
+	c.delete(r + "?recursive=true").want(204)
 }
 
 // An answer does not outgrow its bound: a page ends early.
@@ -430,14 +430,14 @@ func TestZnode_Children_PageOfLargeData(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)
 	for i := range 10 {
-		c.post(fmt.Sprintf("%s/%d", r, i), strings.Repeat("x", 1<<20-1)).is(201)
+		c.post(fmt.Sprintf("%s/%d", r, i), strings.Repeat("x", 1<<20-1)).want(201)
 	}
-	a := c.get(r+"?children&data").is(200).has("next", "7")
+	a := c.get(r+"?children&data").want(200).has("next", "7")
 	if n := len(a.field("children").([]any)); n != 8 {
 		t.Errorf("%d children", n)
 	}
-	c.get(r+"?children&data&after=7").is(200).has("children.0.name", "8")
-	c.delete(r + "?recursive=true").is(204)
+	c.get(r+"?children&data&after=7").want(200).has("children.0.name", "8")
+	c.delete(r + "?recursive=true").want(204)
 }
 
 // A body that ends too early is the client's fault, and nothing is written.
@@ -460,7 +460,7 @@ func TestServer_CutBody(t *testing.T) {
 			t.Errorf("the answer is %s, want 400", resp.Status)
 		}
 	}
-	c.get(r).is(200).has("stat.version", 0)
+	c.get(r).want(200).has("stat.version", 0)
 }
 
 // Every code that the state machine may answer with has an explanation.
@@ -487,7 +487,7 @@ func TestRegression_Bodies_CountWhatHasArrived(t *testing.T) {
 		}
 	}
 	eventually(t, "all are being read", func() bool { return d.Core().BodyBytes() > 0 })
-	newClient(t, url).put(r, strings.Repeat("x", 1<<20-1)).is(200)
+	newClient(t, url).put(r, strings.Repeat("x", 1<<20-1)).want(200)
 	if n := d.Core().BodyBytes(); n > 1<<20 {
 		t.Errorf("bodies of which nothing has come hold %d bytes", n)
 	}
@@ -521,7 +521,7 @@ func TestRegression_Bodies_HalfSentMakeRoom(t *testing.T) {
 			t.Errorf("a body from %s: %s", address, resp.Status)
 		}
 	}
-	newClient(t, url).put(r, strings.Repeat("x", size-1)).is(200)
+	newClient(t, url).put(r, strings.Repeat("x", size-1)).want(200)
 	resp, err := http.ReadResponse(bufio.NewReader(conns[0]), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -557,6 +557,6 @@ func TestRegression_Cluster_WithoutALeader_NothingIsDone(t *testing.T) {
 		{"POST", "/v1/cluster/members", `{"id":9,"address":"127.0.0.1:1"}`}, {"POST", "/v1/cluster/transfer", `{"to":2}`},
 		{"PUT", "/v1/cluster/level", `{"level":1}`},
 	} {
-		c.once(ask[0], ask[1], ask[2:]...).problem(503, "CONNECTIONLOSS").says("no leader was reached, and nothing has been done")
+		c.once(ask[0], ask[1], ask[2:]...).problem(503, "CONNECTIONLOSS").contains("no leader was reached, and nothing has been done")
 	}
 }

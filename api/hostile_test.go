@@ -13,8 +13,8 @@ import (
 	"github.com/zk-lite/zk-lite/server/auth"
 )
 
-// says sends bytes as they are, and returns the first answer's status and body.
-func says(t *testing.T, url, text string) (int, string) {
+// sendRaw sends bytes as they are. It returns the first answer's status and body.
+func sendRaw(t *testing.T, url, text string) (int, string) {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -82,7 +82,7 @@ func TestHostile_SmuggledProxyHeaders(t *testing.T) {
 func TestHostile_EveryOperation_WithoutCredentials(t *testing.T) {
 	stranger := serveAs(t, auth.Config{Schemes: []string{"digest"}, SuperName: "CN=admin"})
 	ann := stranger.with(basic("ann:secret"))
-	paths, _ := stranger.get("/openapi.json").is(200).json["paths"].(map[string]any)
+	paths, _ := stranger.get("/openapi.json").want(200).json["paths"].(map[string]any)
 	counts := map[string]int{}
 	for path, item := range paths {
 		target := strings.NewReplacer("{path}", "hostile", "{", "", "}", "").Replace(path)

@@ -130,7 +130,7 @@ func TestInterop_OneLockForAll(t *testing.T) {
 	program := buildGoZookeeper(t)
 	target, path := queueURL(t, "locks")
 	owner := newCoordinator(t, e.urls[0])
-	first := owner.post(target, "").is(200)
+	first := owner.post(target, "").want(200)
 	type turn struct {
 		who    string
 		expect func()
@@ -152,17 +152,17 @@ func TestInterop_OneLockForAll(t *testing.T) {
 		line = append(line, process(e.goZookeeper(t, program, 2, path)))
 		line = append(line, curl(e.urls[0]))
 	}
-	if n := owner.get(target + "?consistency=linearizable").is(200).field("length"); n != float64(len(line)) {
+	if n := owner.get(target + "?consistency=linearizable").want(200).field("length"); n != float64(len(line)) {
 		t.Fatalf("%v wait", n)
 	}
-	owner.delete(target + "/" + first.text("ticket")).is(204)
+	owner.delete(target + "/" + first.text("ticket")).want(204)
 	last := first.text("fencing_token")
 	for i, who := range line {
 		who.expect()
 		for _, next := range line[i+1:] {
 			next.silent()
 		}
-		fence := owner.get(target + "?consistency=linearizable").is(200).text("holder.fencing_token")
+		fence := owner.get(target + "?consistency=linearizable").want(200).text("holder.fencing_token")
 		if len(fence) < len(last) || len(fence) == len(last) && fence <= last {
 			t.Errorf("%s has the fence %s after %s", who.who, fence, last)
 		}
@@ -170,7 +170,7 @@ func TestInterop_OneLockForAll(t *testing.T) {
 		who.leave()
 	}
 	eventually(t, "it is free", func() bool {
-		return owner.get(target+"?consistency=linearizable").is(200).field("holder") == nil
+		return owner.get(target+"?consistency=linearizable").want(200).field("holder") == nil
 	})
 }
 
@@ -259,12 +259,12 @@ func TestInterop_OneQueueWithKazoo(t *testing.T) {
 		target, path = target+x.kind, path+x.kind
 		a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[2])
 		look := func(way string) any {
-			return a.get(target + "?consistency=linearizable").is(200).field(way)
+			return a.get(target + "?consistency=linearizable").want(200).field(way)
 		}
-		first := a.post(target, "").is(200)
+		first := a.post(target, "").want(200)
 		second := e.kazoo(t, 1, x.kind, path)
 		second.expect("queued")
-		third := b.post(target+"?wait=1ms", "").is(202).has("position", 2)
+		third := b.post(target+"?wait=1ms", "").want(202).has("position", 2)
 		fourth := e.kazoo(t, 0, x.kind, path)
 		fourth.expect("queued")
 		if n := look("length"); n != 3.0 {
@@ -275,7 +275,7 @@ func TestInterop_OneQueueWithKazoo(t *testing.T) {
 		}
 		waiting := b.later("POST", target+"?ticket="+third.text("ticket"), "")
 		second.silent()
-		a.delete(target + "/" + first.text("ticket")).is(204)
+		a.delete(target + "/" + first.text("ticket")).want(204)
 		second.expect("held")
 		fence := look(x.holder + ".fencing_token").(string)
 		check := func(fence, state string) {
@@ -291,11 +291,11 @@ func TestInterop_OneQueueWithKazoo(t *testing.T) {
 		default:
 		}
 		second.release()
-		held := (<-waiting).is(200)
+		held := (<-waiting).want(200)
 		check(fence, "stale")
 		check(held.text("fencing_token"), "current")
 		fourth.silent()
-		b.delete(target + "/" + held.text("ticket")).is(204)
+		b.delete(target + "/" + held.text("ticket")).want(204)
 		fourth.expect("held")
 		fourth.release()
 		eventually(t, "it is free", func() bool { return look(x.holder) == nil })

@@ -221,8 +221,8 @@ func (c *client) request(method, target, body string) *http.Request {
 	return req
 }
 
-// do sends a request and reads the answer. Like any client it tries again when it is
-// told that nothing was done because there is no quorum just now.
+// do sends a request and reads the answer. Like any client it retries while the server
+// reports that nothing was done because there is no quorum.
 func (c *client) do(method, target string, body ...string) *answer {
 	c.Helper()
 	for {
@@ -243,7 +243,7 @@ var direct = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// once does not try again.
+// once sends a request and does not retry.
 func (c *client) once(method, target string, body ...string) *answer {
 	c.Helper()
 	req := c.request(method, target, strings.Join(body, ""))
@@ -278,27 +278,27 @@ func (c *client) post(target, body string) *answer {
 }
 func (c *client) delete(target string) *answer { c.Helper(); return c.do("DELETE", target) }
 
-// is checks the status.
-func (a *answer) is(status int) *answer {
+// want demands a status.
+func (a *answer) want(status int) *answer {
 	a.Helper()
 	if a.status != status {
-		a.Fatalf("%s: %d, want %d: %s", a.what, a.status, status, a.body)
+		a.Fatalf("%s: status %d, want %d: %s", a.what, a.status, status, a.body)
 	}
 	return a
 }
 
-// problem checks the status and ZooKeeper's name of a problem.
+// problem demands a status and ZooKeeper's name of a problem.
 func (a *answer) problem(status int, name string) *answer {
 	a.Helper()
-	a.is(status)
+	a.want(status)
 	if got, _ := a.json["error"].(string); got != name {
 		a.Errorf("%s: error %q, want %q: %s", a.what, got, name, a.body)
 	}
 	return a
 }
 
-// says checks that the answer contains a text.
-func (a *answer) says(text string) *answer {
+// contains demands that the body contains a text.
+func (a *answer) contains(text string) *answer {
 	a.Helper()
 	if !bytes.Contains(a.body, []byte(text)) {
 		a.Errorf("%s: no %q in %s", a.what, text, a.body)
@@ -306,7 +306,7 @@ func (a *answer) says(text string) *answer {
 	return a
 }
 
-// field finds a value of the answer by its way through the objects: a.b.0.c.
+// field returns a value of the answer by its path through the objects: a.b.0.c.
 func (a *answer) field(way string) any {
 	a.Helper()
 	var at any = a.json
@@ -327,7 +327,7 @@ func (a *answer) field(way string) any {
 	return at
 }
 
-// has checks a value of the answer.
+// has demands a value of the answer.
 func (a *answer) has(way string, want any) *answer {
 	a.Helper()
 	if n, ok := want.(int); ok {
@@ -339,7 +339,7 @@ func (a *answer) has(way string, want any) *answer {
 	return a
 }
 
-// text is a string of the answer.
+// text returns a string of the answer.
 func (a *answer) text(way string) string {
 	a.Helper()
 	s, ok := a.field(way).(string)

@@ -27,7 +27,7 @@ type coordinator struct {
 func newCoordinator(t testing.TB, url string) *coordinator {
 	t.Helper()
 	c := newClient(t, url)
-	a := c.post("/v1/sessions", `{"timeout": "10s"}`).is(201)
+	a := c.post("/v1/sessions", `{"timeout": "10s"}`).want(201)
 	proof := "Zk-Session: " + a.text("id") + "." + a.text("secret")
 	t.Cleanup(func() {
 		// Not with the test's context, which has ended by now.
@@ -65,33 +65,33 @@ func TestLock_QueuesInOrder(t *testing.T) {
 	e := shared()
 	target, path := queueURL(t, "locks")
 	a, b, x := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1]), newCoordinator(t, e.urls[2])
-	a.get(target).is(200).has("holder", nil).has("length", 0)
-	g := a.post(target, "first").is(200)
+	a.get(target).want(200).has("holder", nil).has("length", 0)
+	g := a.post(target, "first").want(200)
 	if !strings.HasPrefix(g.text("ticket"), "_c_") || g.text("path") != path+"/"+g.text("ticket") ||
 		!strings.HasSuffix(g.text("ticket"), "-lock-0000000000") {
 		t.Errorf("the grant is %s, want a protected ticket of number 0 and its path", g.body)
 	}
-	w := b.post(target+"?wait=10ms", "\xff").is(202).has("position", 1).has("ahead.0", g.text("ticket"))
-	y := x.post(target+"?wait=1ms", "").is(202).has("position", 2).has("ahead.1", w.text("ticket"))
-	l := a.get(target + "?consistency=linearizable").is(200)
+	w := b.post(target+"?wait=10ms", "\xff").want(202).has("position", 1).has("ahead.0", g.text("ticket"))
+	y := x.post(target+"?wait=1ms", "").want(202).has("position", 2).has("ahead.1", w.text("ticket"))
+	l := a.get(target + "?consistency=linearizable").want(200)
 	l.has("holder.ticket", g.text("ticket")).has("holder.session", a.id).has("holder.data", "first")
 	l.has("holder.fencing_token", g.text("fencing_token")).has("length", 2).has("queue.0.ticket", w.text("ticket"))
 	l.has("queue.0.encoding", "base64").has("queue.1.ticket", y.text("ticket")).text("holder.since")
 
 	granted := b.later("POST", target+"?wait=20s&ticket="+w.text("ticket"), "")
-	b.post(target+"?wait=0s&ticket="+w.text("ticket"), "").is(202)
+	b.post(target+"?wait=0s&ticket="+w.text("ticket"), "").want(202)
 	x.delete(target+"/"+g.text("ticket")).problem(403, "NOAUTH").has("parameter", "Zk-Session")
-	a.delete(target + "/" + g.text("ticket")).is(204)
-	h := (<-granted).is(200).has("ticket", w.text("ticket"))
+	a.delete(target + "/" + g.text("ticket")).want(204)
+	h := (<-granted).want(200).has("ticket", w.text("ticket"))
 	if h.text("fencing_token") <= g.text("fencing_token") && len(h.text("fencing_token")) == len(g.text("fencing_token")) {
 		t.Errorf("fences %s, then %s", g.text("fencing_token"), h.text("fencing_token"))
 	}
 	a.delete(target+"/"+g.text("ticket")).problem(404, "NONODE")
 	// The ticket is good at any server.
 	last := x.at(e.urls[0]).later("POST", target+"?ticket="+y.text("ticket"), "")
-	b.delete(target + "/" + w.text("ticket")).is(204)
-	(<-last).is(200).has("ticket", y.text("ticket"))
-	x.at(e.urls[0]).delete(target + "/" + y.text("ticket")).is(204)
+	b.delete(target + "/" + w.text("ticket")).want(204)
+	(<-last).want(200).has("ticket", y.text("ticket"))
+	x.at(e.urls[0]).delete(target + "/" + y.text("ticket")).want(204)
 	e.nodes[0].Server().View(func(v *server.View) {
 		if !slices.Contains(v.Tree().Reapable(time.Now().UnixMilli(), 0, 1<<20), path) {
 			t.Error("the lock's znode is no container that goes when it is empty")
@@ -103,14 +103,14 @@ func TestLock_WaitNot(t *testing.T) {
 	e := shared()
 	target, _ := queueURL(t, "locks")
 	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
-	g := a.post(target+"?wait=0s", "").is(200)
-	b.post(target+"?wait=0s", "").is(409).says(g.text("ticket")).says("held by another")
+	g := a.post(target+"?wait=0s", "").want(200)
+	b.post(target+"?wait=0s", "").want(409).contains(g.text("ticket")).contains("held by another")
 	a.get(target+"?consistency=linearizable").has("length", 0).has("holder.ticket", g.text("ticket"))
 	// A repeated try is the first one's, even if the lock is free by then.
 	keyed := b.with("Idempotency-Key: " + target)
-	keyed.post(target+"?wait=0s", "").is(409)
-	a.delete(target + "/" + g.text("ticket")).is(204)
-	keyed.post(target+"?wait=0s", "").is(409).says("held by another")
+	keyed.post(target+"?wait=0s", "").want(409)
+	a.delete(target + "/" + g.text("ticket")).want(204)
+	keyed.post(target+"?wait=0s", "").want(409).contains("held by another")
 }
 
 // Whoever waits lives: the request keeps a session alive that is shorter than the wait.
@@ -119,11 +119,11 @@ func TestLock_WaitKeepsTheSession(t *testing.T) {
 	e := shared()
 	target, _ := queueURL(t, "locks")
 	a := newCoordinator(t, e.urls[0])
-	a.post(target, "").is(200)
-	s := newClient(t, e.urls[1]).post("/v1/sessions", `{"timeout": "1s"}`).is(201).has("timeout", "1s")
+	a.post(target, "").want(200)
+	s := newClient(t, e.urls[1]).post("/v1/sessions", `{"timeout": "1s"}`).want(201).has("timeout", "1s")
 	b := newClient(t, e.urls[1]).with("Zk-Session: " + s.text("id") + "." + s.text("secret"))
-	w := b.post(target+"?wait=4s", "").is(202).has("position", 1)
-	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").is(202)
+	w := b.post(target+"?wait=4s", "").want(202).has("position", 1)
+	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").want(202)
 	// And one that does not wait any more does not.
 	eventually(t, "the place goes with the session", func() bool {
 		return a.get(target).field("length") == 0.0
@@ -150,8 +150,8 @@ func TestLock_NoHerd(t *testing.T) {
 	}
 	eventually(t, "all wait", func() bool { return follows.Load() == waiting-1 })
 	for i := range waiting - 1 {
-		all[i].delete("/v1/locks/l/" + tickets[i]).is(204)
-		(<-answers[i]).is(200).has("ticket", tickets[i+1])
+		all[i].delete("/v1/locks/l/" + tickets[i]).want(204)
+		(<-answers[i]).want(200).has("ticket", tickets[i+1])
 	}
 	if n := follows.Load(); n != waiting-1 {
 		t.Errorf("%d clients looked again although it was not their turn", n-waiting+1)
@@ -174,7 +174,7 @@ func TestLock_ClientGoesAway(t *testing.T) {
 	e := shared()
 	target, path := queueURL(t, "locks")
 	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
-	a.post(target, "").is(200)
+	a.post(target, "").want(200)
 	length := func() any { return a.get(target).field("length") }
 	leave := func(target string, headers ...string) {
 		t.Helper()
@@ -198,48 +198,48 @@ func TestLock_ClientGoesAway(t *testing.T) {
 	leave(target)
 	eventually(t, "the place is given up", func() bool { return length() == 0.0 })
 	leave(target, "Idempotency-Key: "+target)
-	w := b.with("Idempotency-Key: "+target).post(target+"?wait=1ms", "").is(202)
+	w := b.with("Idempotency-Key: "+target).post(target+"?wait=1ms", "").want(202)
 	if w.header.Get("Idempotency-Replayed") != "true" {
 		t.Error("the place was not the same")
 	}
 	leave(target + "?ticket=" + w.text("ticket"))
-	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").is(202).has("position", 1)
-	a.get("/v1/znodes" + path + "?children").is(200)
-	b.delete(target + "/" + w.text("ticket")).is(204)
+	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").want(202).has("position", 1)
+	a.get("/v1/znodes" + path + "?children").want(200)
+	b.delete(target + "/" + w.text("ticket")).want(204)
 }
 
 // A repeated DELETE with its key is the first one's, and not 404.
 func TestLock_Release_IsIdempotent(t *testing.T) {
 	target, _ := queueURL(t, "locks")
 	a := newCoordinator(t, shared().urls[0])
-	g := a.post(target, "").is(200)
+	g := a.post(target, "").want(200)
 	keyed := a.with("Idempotency-Key: " + target)
-	keyed.delete(target + "/" + g.text("ticket")).is(204)
-	keyed.delete(target + "/" + g.text("ticket")).is(204)
+	keyed.delete(target + "/" + g.text("ticket")).want(204)
+	keyed.delete(target + "/" + g.text("ticket")).want(204)
 }
 
 func TestLock_SessionEnds(t *testing.T) {
 	e := shared()
 	target, _ := queueURL(t, "locks")
 	a, b, x := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1]), newCoordinator(t, e.urls[0])
-	a.post(target, "").is(200)
+	a.post(target, "").want(200)
 	w := b.later("POST", target, "")
 	eventually(t, "b waits", func() bool { return a.get(target).field("length") == 1.0 })
 	y := x.later("POST", target, "")
 	eventually(t, "x waits", func() bool { return a.get(target).field("length") == 2.0 })
-	b.delete("/v1/sessions/" + b.id).is(204)
+	b.delete("/v1/sessions/" + b.id).want(204)
 	(<-w).problem(410, "SESSIONEXPIRED")
-	a.delete("/v1/sessions/" + a.id).is(204)
-	(<-y).is(200)
+	a.delete("/v1/sessions/" + a.id).want(204)
+	(<-y).want(200)
 }
 
 func TestLock_PlaceLost(t *testing.T) {
 	target, _ := queueURL(t, "locks")
 	a, b := newCoordinator(t, shared().urls[0]), newCoordinator(t, shared().urls[1])
-	a.post(target, "").is(200)
-	w := b.post(target+"?wait=1ms", "").is(202)
+	a.post(target, "").want(200)
+	w := b.post(target+"?wait=1ms", "").want(202)
 	waiting := b.later("POST", target+"?ticket="+w.text("ticket"), "")
-	a.at(shared().urls[1]).delete("/v1/znodes" + w.text("path")).is(204)
+	a.at(shared().urls[1]).delete("/v1/znodes" + w.text("path")).want(204)
 	// Before it waits, it is not there; while it waits, it is lost.
 	if got := <-waiting; got.status != 410 && got.status != 404 {
 		t.Errorf("the wait for a deleted ticket ends with %d %s, want 410 or 404", got.status, got.body)
@@ -266,14 +266,14 @@ func TestLock_Parameters(t *testing.T) {
 		{"DELETE", target + "/..%2Flock-0000000001", "ticket", "not a ticket"},
 		{"POST", target + "?herd=1", "herd", "wait, ticket, acl"},
 	} {
-		a.do(x.method, x.target).is(400).says(x.says).has("parameter", x.param)
+		a.do(x.method, x.target).want(400).contains(x.says).has("parameter", x.param)
 	}
-	a.do("PUT", target).is(405).says("DELETE, GET, HEAD, OPTIONS, POST")
-	a.do("DELETE", "/v1/locks").is(404)
+	a.do("PUT", target).want(405).contains("DELETE, GET, HEAD, OPTIONS, POST")
+	a.do("DELETE", "/v1/locks").want(404)
 	a.do("DELETE", target+"/_c_x-lock-0000000001").problem(404, "NONODE")
 	a.post(target+"?ticket=_c_x-lock-0000000001", "").problem(404, "NONODE")
 	r := root(t, c)
-	a.post(r+"/e?mode=ephemeral", "").is(201)
+	a.post(r+"/e?mode=ephemeral", "").want(201)
 	a.post("/v1/locks"+strings.TrimPrefix(r, "/v1/znodes")+"/e/lock", "").
 		problem(409, "NOCHILDRENFOREPHEMERALS")
 }
@@ -282,10 +282,10 @@ func TestLock_Forbidden(t *testing.T) {
 	target, path := queueURL(t, "locks")
 	a, b := newCoordinator(t, shared().urls[0]), newCoordinator(t, shared().urls[0])
 	owner := a.with(basic("alice:x"))
-	owner.post("/v1/znodes"+path+"?parents=true&acl=auth::cdrwa", "").is(201)
+	owner.post("/v1/znodes"+path+"?parents=true&acl=auth::cdrwa", "").want(201)
 	b.get(target).problem(401, "NOAUTH")
 	b.post(target, "").problem(401, "NOAUTH")
-	owner.post(target+"?acl=auth::cdrwa", "").is(200)
+	owner.post(target+"?acl=auth::cdrwa", "").want(200)
 }
 
 // Many clients add to a counter that only the lock protects.
@@ -293,7 +293,7 @@ func TestLock_Excludes(t *testing.T) {
 	e := shared()
 	target, path := queueURL(t, "locks")
 	const clients, rounds = 6, 5
-	newClient(t, e.urls[0]).put("/v1/znodes"+path+".sum?create=true&parents=true", "0").is(201)
+	newClient(t, e.urls[0]).put("/v1/znodes"+path+".sum?create=true&parents=true", "0").want(201)
 	var all sync.WaitGroup
 	for i := range clients {
 		c := newCoordinator(t, e.urls[i%3])
@@ -330,15 +330,15 @@ func TestFencingToken_Check(t *testing.T) {
 	const resource = "/v1/fencing-tokens/check"
 	check := func(token string) *answer {
 		t.Helper()
-		return c.post(resource, `{"path": "`+path+`", "fencing_token": "`+token+`"}`).is(200)
+		return c.post(resource, `{"path": "`+path+`", "fencing_token": "`+token+`"}`).want(200)
 	}
 	check("1").has("state", "free").has("current", false)
-	g := a.post(target, "").is(200)
+	g := a.post(target, "").want(200)
 	if got := check(g.text("fencing_token")).has("state", "current").has("current", true); got.header.
 		Get("Zk-Consistency") != "linearizable" {
 		t.Error("an old state may have been asked")
 	}
-	w := b.post(target+"?wait=1ms", "").is(202)
+	w := b.post(target+"?wait=1ms", "").want(202)
 	n, err := strconv.ParseInt(b.get("/v1/znodes"+w.text("path")).text("stat.czxid"), 0, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -346,32 +346,32 @@ func TestFencingToken_Check(t *testing.T) {
 	z := strconv.FormatInt(n, 10)
 	check(z).has("state", "waiting").has("newest", g.text("fencing_token"))
 	check("9223372036854775807").has("state", "unknown").has("current", false)
-	c.get(target + "/" + g.text("ticket")).is(404).says("shows it with the others")
-	a.delete(target + "/" + g.text("ticket")).is(204)
+	c.get(target + "/" + g.text("ticket")).want(404).contains("shows it with the others")
+	a.delete(target + "/" + g.text("ticket")).want(204)
 	check(g.text("fencing_token")).has("state", "stale").has("current", false).has("newest", z)
 	check(z).has("state", "current")
-	b.delete(target + "/" + w.text("ticket")).is(204)
+	b.delete(target + "/" + w.text("ticket")).want(204)
 	check(z).has("state", "free").has("current", false)
-	c.post(resource, `{"path": "x", "fencing_token": "1"}`).is(400).has("parameter", "path")
+	c.post(resource, `{"path": "x", "fencing_token": "1"}`).want(400).has("parameter", "path")
 	for _, token := range []string{"", "0x20000000a", "-1", "+1", "01", "1.0", "9223372036854775808"} {
-		c.post(resource, `{"path": "/x", "fencing_token": "`+token+`"}`).is(400).
-			has("parameter", "fencing_token").says("decimal digits")
+		c.post(resource, `{"path": "/x", "fencing_token": "`+token+`"}`).want(400).
+			has("parameter", "fencing_token").contains("decimal digits")
 	}
-	c.post(resource, `{"path": "/x", "fencing_token": 1}`).is(400).has("parameter", "fencing_token").says("a string")
-	c.post(resource, `{"path": "/x", "fencing_token": "1", "y": 1}`).is(400).has("parameter", "body")
-	c.post(resource, strings.Repeat(" ", 5000)).is(413)
+	c.post(resource, `{"path": "/x", "fencing_token": 1}`).want(400).has("parameter", "fencing_token").contains("a string")
+	c.post(resource, `{"path": "/x", "fencing_token": "1", "y": 1}`).want(400).has("parameter", "body")
+	c.post(resource, strings.Repeat(" ", 5000)).want(413)
 }
 
 // What refuses a ticket is its owner, not an ACL.
 func TestRegression_AnothersTicket_NoWordOfACL(t *testing.T) {
 	target, _ := queueURL(t, "locks")
 	a, b := newCoordinator(t, shared().urls[0]), newCoordinator(t, shared().urls[0])
-	g := a.post(target, "").is(200)
+	g := a.post(target, "").want(200)
 	got := b.delete(target+"/"+g.text("ticket")).problem(403, "NOAUTH")
 	if strings.Contains(string(got.body), "the ACL") {
 		t.Errorf("the problem speaks of an ACL: %s", got.body)
 	}
-	a.delete(target + "/" + g.text("ticket")).is(204)
+	a.delete(target + "/" + g.text("ticket")).want(204)
 }
 
 func TestLock_BodyTooLarge(t *testing.T) {

@@ -96,7 +96,7 @@ func TestMetrics_AreInTheTextFormat(t *testing.T) {
 	i := e.leading(t)
 	c := newClient(t, e.urls[i])
 	root(t, c)
-	a := c.get("/metrics").is(200)
+	a := c.get("/metrics").want(200)
 	if got := a.header.Get("Content-Type"); got != "text/plain; version=0.0.4; charset=utf-8" {
 		t.Errorf("the content type is %q", got)
 	}
@@ -136,7 +136,7 @@ func TestMetrics_AreInTheTextFormat(t *testing.T) {
 			t.Errorf("%s is not in the table of metrics", name)
 		}
 	}
-	other, err := parseMetrics(newClient(t, e.urls[(i+1)%3]).get("/metrics").is(200).body)
+	other, err := parseMetrics(newClient(t, e.urls[(i+1)%3]).get("/metrics").want(200).body)
 	if _, has := other["synced_followers"]; has || err != nil {
 		t.Errorf("a follower: %v %v", has, err)
 	}
@@ -153,7 +153,7 @@ func TestMetrics_OfOtherParts(t *testing.T) {
 			emit("new_thing", 0.5)
 		}
 	})
-	a := newClient(t, url).get("/metrics").is(200)
+	a := newClient(t, url).get("/metrics").want(200)
 	all, err := parseMetrics(a.body)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, a.body)
@@ -167,7 +167,7 @@ func TestMetrics_OfOtherParts(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, all[name], want)
 		}
 	}
-	newClient(t, url).get("/commands/mntr").is(200).has("new_thing", 0.5).has("disk_fault", 1)
+	newClient(t, url).get("/commands/mntr").want(200).has("new_thing", 0.5).has("disk_fault", 1)
 }
 
 // diskless is a server whose disk has a fault.
@@ -200,18 +200,18 @@ func TestParseMetrics_RefusesWhatIsNoTextFormat(t *testing.T) {
 func TestMetrics_OfRequests(t *testing.T) {
 	_, url := serve(t, shared().nodes[0], func(*api.Config) {})
 	c := newClient(t, url)
-	if _, err := parseMetrics(c.get("/metrics").is(200).body); err != nil {
+	if _, err := parseMetrics(c.get("/metrics").want(200).body); err != nil {
 		t.Error("before there is anything to tell:", err)
 	}
-	c.get("/v1/znodes/").is(200)
-	c.do("HEAD", "/v1/znodes/", "").is(200)
-	c.get("/v1/znodes/missing").is(404)
-	c.get("/v1/znodes/?stat=perhaps").is(400)
-	c.get("/nothing").is(404)
-	c.do("BREW", "/nothing", "").is(404)
-	c.do("BREW", "/v1/znodes/", "").is(405)
-	c.do("OPTIONS", "/v1/znodes/", "").is(204)
-	all, err := parseMetrics(c.get("/metrics").is(200).body)
+	c.get("/v1/znodes/").want(200)
+	c.do("HEAD", "/v1/znodes/", "").want(200)
+	c.get("/v1/znodes/missing").want(404)
+	c.get("/v1/znodes/?stat=perhaps").want(400)
+	c.get("/nothing").want(404)
+	c.do("BREW", "/nothing", "").want(404)
+	c.do("BREW", "/v1/znodes/", "").want(405)
+	c.do("OPTIONS", "/v1/znodes/", "").want(204)
+	all, err := parseMetrics(c.get("/metrics").want(200).body)
 	if err != nil {
 		t.Fatal(err)
 	}

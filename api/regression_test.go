@@ -23,8 +23,8 @@ func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
 	lock, _ := queueURL(t, "locks")
 	election, _ := queueURL(t, "elections")
 	holder, waiter := newCoordinator(t, shared().urls[0]), newCoordinator(t, url)
-	holder.post(lock, "").is(200)
-	holder.post(election, "leader").is(200)
+	holder.post(lock, "").want(200)
+	holder.post(election, "leader").want(200)
 
 	watch := waiter.stream("/v1/watches" + strings.TrimPrefix(lock, "/v1/locks"))
 	events := waiter.stream("/v1/sessions/" + waiter.id + "/events")
@@ -45,10 +45,10 @@ func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
 	if e := <-observer.events; e.name != "reconnect" {
 		t.Errorf("the last event is %+v", e)
 	}
-	if n := len((<-poll).is(200).field("events").([]any)); n != 0 {
+	if n := len((<-poll).want(200).field("events").([]any)); n != 0 {
 		t.Errorf("%d events", n)
 	}
-	(<-queued).is(202).has("position", 1)
+	(<-queued).want(202).has("position", 1)
 
 	lost.Store(false)
 	eventually(t, "a new stream goes on", func() bool { // one that is early is ended with the others
@@ -79,12 +79,12 @@ func TestRegression_RemovedServer_EndsStreams(t *testing.T) {
 	t.Parallel()
 	e := fresh(t, 3)
 	op, c := operator(t, e.urls[0]), newClient(t, e.urls[2])
-	op.post("/v1/cluster/transfer", `{"to": 1}`).is(200)
+	op.post("/v1/cluster/transfer", `{"to": 1}`).want(200)
 	watch := c.stream("/v1/watches/app?kind=exists")
 	observer := observeElection(c, "/v1/elections/app/leader")
 	observer.next("")
-	op.delete("/v1/cluster/members/3").is(http.StatusNoContent)
-	op.post("/v1/znodes/app", "").is(201)
+	op.delete("/v1/cluster/members/3").want(http.StatusNoContent)
+	op.post("/v1/znodes/app", "").want(201)
 	if last := lastEvent(watch); last.name != "reconnect" {
 		t.Errorf("the last event is %+v", last)
 	}
@@ -101,10 +101,10 @@ func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 	e := fresh(t, 1, func(s *config.Settings) { s.Consensus.TreeLimit = 300_000 })
 	c := newClient(t, e.urls[0])
 	large := strings.Repeat("x", 100_000)
-	c.post("/v1/znodes/a", large).is(201)
-	c.post("/v1/znodes/b", large).is(201)
+	c.post("/v1/znodes/a", large).want(201)
+	c.post("/v1/znodes/b", large).want(201)
 	memory := func() any {
-		for _, check := range c.get("/readyz?verbose=true").is(200).field("checks").([]any) {
+		for _, check := range c.get("/readyz?verbose=true").want(200).field("checks").([]any) {
 			if m := check.(map[string]any); m["name"] == "memory" {
 				return m["ok"]
 			}
@@ -114,28 +114,28 @@ func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 	if memory() != true {
 		t.Error("readyz says that there is no room")
 	}
-	c.post("/v1/znodes/c", large).problem(507, "SYSTEMERROR").says("nothing was done")
+	c.post("/v1/znodes/c", large).problem(507, "SYSTEMERROR").contains("nothing was done")
 	multi := `{"ops":[{"op":"create","path":"/d","data":"` + large + `"},{"op":"delete","path":"/nobody"}]}`
 	c.post("/v1/multi", multi).problem(507, "SYSTEMERROR")
 	c.with("Idempotency-Key: k").put("/v1/znodes/a", large+large).problem(507, "SYSTEMERROR")
-	c.put("/v1/znodes/a", strings.ToUpper(large)).is(200)
+	c.put("/v1/znodes/a", strings.ToUpper(large)).want(200)
 	if memory() != false {
 		t.Error("readyz does not say that there is no room")
 	}
-	c.get("/metrics").is(200).says("tree_memory_limit_bytes 300000").says("refused_writes_total 3")
-	c.delete("/v1/znodes/b").is(204)
-	c.with("Idempotency-Key: k").post("/v1/znodes/c", large).is(201)
+	c.get("/metrics").want(200).contains("tree_memory_limit_bytes 300000").contains("refused_writes_total 3")
+	c.delete("/v1/znodes/b").want(204)
+	c.with("Idempotency-Key: k").post("/v1/znodes/c", large).want(201)
 
 	// A server that starts with more than it may have serves, and only that.
 	e.stop(0)
 	e.settings[0].Consensus.TreeLimit = 100_000
 	e.start(t, 0)
 	e.waitReady(t, 0)
-	c.get("/v1/znodes/a").is(200).has("stat.dataLength", 100_000)
+	c.get("/v1/znodes/a").want(200).has("stat.dataLength", 100_000)
 	c.post("/v1/znodes/d", "").problem(507, "SYSTEMERROR")
-	c.delete("/v1/znodes/a").is(204)
-	c.delete("/v1/znodes/c").is(204)
-	c.post("/v1/znodes/d", "").is(201)
+	c.delete("/v1/znodes/a").want(204)
+	c.delete("/v1/znodes/c").want(204)
+	c.post("/v1/znodes/d", "").want(201)
 }
 
 // A server that was removed, or waits to be let in, answered for the ensemble: it had no leader, or no such server.

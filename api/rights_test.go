@@ -21,7 +21,7 @@ func TestRights_EveryRequestHasARow(t *testing.T) {
 			t.Errorf("%s has no row", op)
 		}
 	}
-	paths, _ := newClient(t, shared().urls[0]).get("/openapi.json").is(200).json["paths"].(map[string]any)
+	paths, _ := newClient(t, shared().urls[0]).get("/openapi.json").want(200).json["paths"].(map[string]any)
 	for path := range paths {
 		resource := "/" + strings.Split(path, "/")[1]
 		if resource == "/v1" {

@@ -14,7 +14,7 @@ import (
 // documented exists.
 func TestRoutes_EqualTheDocument(t *testing.T) {
 	type object = map[string]any
-	doc := newClient(t, shared().urls[0]).get("/openapi.json").is(200).json
+	doc := newClient(t, shared().urls[0]).get("/openapi.json").want(200).json
 	parameters := doc["components"].(object)["parameters"].(object)
 	documented := map[string][]string{}
 	for pattern, item := range doc["paths"].(object) {

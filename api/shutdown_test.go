@@ -127,8 +127,8 @@ func TestRegression_HalfClosed_GetsTheAnswer(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d and %q", x.request, status, body, x.status, x.says)
 		}
 	}
-	c.get(lock).is(200).has("length", 0)
-	c.get(r+"?children").is(200).has("stat.numChildren", 1)
+	c.get(lock).want(200).has("length", 0)
+	c.get(r+"?children").want(200).has("stat.numChildren", 1)
 }
 
 // A body that did not come used up the time that a server has to stop. Nothing that is half sent holds it up.

@@ -25,17 +25,17 @@ func TestSlow_Requests(t *testing.T) {
 	c := newClient(t, url)
 	path := root(t, c)
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	c.with("Traceparent: "+trace).put(path, "x").is(200)
-	c.with("Traceparent: "+strings.ToUpper(trace)).put(path, "x").is(200)
+	c.with("Traceparent: "+trace).put(path, "x").want(200)
+	c.with("Traceparent: "+strings.ToUpper(trace)).put(path, "x").want(200)
 	c.get("/v1/slow/requests").problem(401, "NOAUTH")
 	c.get("/v1/slow/entries").problem(401, "NOAUTH")
 	admin := operator(t, url)
-	admin.get("/v1/slow/requests?limit=0").is(400)
-	admin.get("/v1/slow/requests?before=-1").is(400)
+	admin.get("/v1/slow/requests?limit=0").want(400)
+	admin.get("/v1/slow/requests?before=-1").want(400)
 	page := admin.get("/v1/slow/requests?limit=1")
 	var seen []map[string]any
 	for {
-		items := page.is(200).field("items").([]any)
+		items := page.want(200).field("items").([]any)
 		for _, x := range items {
 			if x := x.(map[string]any); strings.HasPrefix(x["operation"].(string), "PUT ") {
 				seen = append(seen, x)
@@ -54,7 +54,7 @@ func TestSlow_Requests(t *testing.T) {
 	if stages["disk"].(float64) <= 0 || stages["apply"].(float64) <= 0 || stages["leader"] != 0.0 || seen[1]["index"] == nil {
 		t.Errorf("the write is %v, want an index and times of disk and apply", seen[1])
 	}
-	if term := admin.get("/v1/slow/entries?limit=1").is(200).field("leads_term").(float64); term != seen[1]["term"] {
+	if term := admin.get("/v1/slow/entries?limit=1").want(200).field("leads_term").(float64); term != seen[1]["term"] {
 		t.Errorf("leads term %v, and the request was of %v", term, seen[1]["term"])
 	}
 }
@@ -66,10 +66,10 @@ func TestExpiredSessions(t *testing.T) {
 	newClient(t, admin.url).get("/v1/expired-sessions").problem(401, "NOAUTH")
 	path := root(t, admin) + "/e"
 	id, own := newClient(t, admin.url).session("1ms")
-	own.post(path+"?mode=ephemeral", "").is(201)
+	own.post(path+"?mode=ephemeral", "").want(201)
 	var found map[string]any
 	wait.Until(t, "the session to expire", func() bool {
-		for _, x := range admin.get("/v1/expired-sessions").is(200).field("items").([]any) {
+		for _, x := range admin.get("/v1/expired-sessions").want(200).field("items").([]any) {
 			if x := x.(map[string]any); x["session"] == id {
 				found = x
 			}
@@ -89,11 +89,11 @@ func TestTop(t *testing.T) {
 	c := newClient(t, admin.url)
 	path := root(t, c)
 	c.get("/v1/top").problem(401, "NOAUTH")
-	admin.get("/v1/top?by=size").is(400)
-	admin.get("/v1/top?limit=101").is(400)
+	admin.get("/v1/top?by=size").want(400)
+	admin.get("/v1/top?limit=101").want(400)
 	// Other tests use the server, too.
 	shown := func(by, kind, name string) bool {
-		for _, x := range admin.get("/v1/top?limit=100&by=" + by).is(200).field(kind).([]any) {
+		for _, x := range admin.get("/v1/top?limit=100&by=" + by).want(200).field(kind).([]any) {
 			if x := x.(map[string]any); x["name"] == name && x["count"].(float64) >= 1 {
 				return true
 			}
@@ -101,7 +101,7 @@ func TestTop(t *testing.T) {
 		return false
 	}
 	wait.Until(t, "the path to be among the first", func() bool {
-		c.put(path, strings.Repeat("x", 100_000)).is(200)
+		c.put(path, strings.Repeat("x", 100_000)).want(200)
 		return shown("bytes", "paths", strings.TrimPrefix(path, "/v1/znodes"))
 	})
 	if !shown("requests", "addresses", "127.0.0.1") {

@@ -24,7 +24,7 @@ func TestSnapshot_IsConsistent(t *testing.T) {
 		return fmt.Sprintf(`{"ops": [{"op": %q, "path": "%s/a", "data": "%d"}, {"op": %q, "path": "%s/b", "data": "%d"}]}`,
 			op, path, n, op, path, n)
 	}
-	c.post("/v1/multi", ops("create", 0)).is(200)
+	c.post("/v1/multi", ops("create", 0)).want(200)
 	var all sync.WaitGroup
 	stop := make(chan struct{})
 	written := make(chan struct{}, 1)
@@ -47,7 +47,7 @@ func TestSnapshot_IsConsistent(t *testing.T) {
 	})
 	for range 10 {
 		<-written
-		a := operator(t, e.urls[0]).get("/v1/snapshot").is(200)
+		a := operator(t, e.urls[0]).get("/v1/snapshot").want(200)
 		m, err := state.ReadSnapshot(bytes.NewReader(a.body))
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestSnapshot_IsConsistent(t *testing.T) {
 	}
 	close(stop)
 	all.Wait()
-	operator(t, e.urls[0]).do("HEAD", "/v1/snapshot").is(200)
+	operator(t, e.urls[0]).do("HEAD", "/v1/snapshot").want(200)
 	c.get("/v1/snapshot").problem(401, "NOAUTH")
 }
 
@@ -73,7 +73,7 @@ func TestSnapshot_OneAtATime(t *testing.T) {
 	e := fresh(t, 1)
 	c := operator(t, e.urls[0])
 	for i := range 12 { // more than the sockets' buffers take; it does not compress
-		c.post(fmt.Sprintf("/v1/znodes/%d", i), noise(i, 1<<20-1)).is(201)
+		c.post(fmt.Sprintf("/v1/znodes/%d", i), noise(i, 1<<20-1)).want(201)
 	}
 	resp, err := http.DefaultClient.Do(c.request("GET", "/v1/snapshot", ""))
 	if err != nil {

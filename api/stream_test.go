@@ -166,11 +166,11 @@ func TestWatch_Stream_Kinds(t *testing.T) {
 		}
 		streams[kind] = s
 	}
-	c.post(r+"/a", "").is(201)
-	c.put(r+"/a", "x").is(200)
-	c.post(r+"/a/b", "").is(201)
-	c.delete(r + "/a/b").is(204)
-	c.delete(r + "/a").is(204)
+	c.post(r+"/a", "").want(201)
+	c.put(r+"/a", "x").want(200)
+	c.post(r+"/a/b", "").want(201)
+	c.delete(r + "/a/b").want(204)
+	c.delete(r + "/a").want(204)
 	for kind, lines := range want {
 		list := strings.Split(strings.ReplaceAll(lines, "P", p), ", ")
 		if got := streams[kind].changes(len(list)); !slices.Equal(got, list) {
@@ -184,34 +184,34 @@ func TestWatch_Poll(t *testing.T) {
 	c := newClient(t, fresh(t, 1).urls[0]) // whose changes since 0x0 are all kept
 	r := root(t, c)
 	w := "/v1/watches" + strings.TrimPrefix(r, "/v1/znodes")
-	at := c.get(r).is(200).header.Get("Zk-Zxid")
-	a := c.get(w + "?wait=0s&since=" + at).is(200)
+	at := c.get(r).want(200).header.Get("Zk-Zxid")
+	a := c.get(w + "?wait=0s&since=" + at).want(200)
 	if len(a.field("events").([]any)) != 0 {
 		t.Errorf("want no events: %s", a.body)
 	}
 	polled := make(chan *answer)
 	go func() { polled <- c.get(w + "?wait=10s&since=" + a.text("zxid")) }()
-	zxid := c.put(r, "x").is(200).text("stat.mzxid")
-	b := (<-polled).is(200).has("events.0.type", "changed").has("events.0.zxid", zxid)
+	zxid := c.put(r, "x").want(200).text("stat.mzxid")
+	b := (<-polled).want(200).has("events.0.type", "changed").has("events.0.zxid", zxid)
 	if b.text("zxid") < zxid {
 		t.Errorf("go on from %s", b.text("zxid"))
 	}
-	c.get(w + "?wait=1ms&since=" + b.text("zxid")).is(200)
-	c.get(w+"?wait=0s&since=0x0&kind=exists").is(200).has("events.0.type", "created")
-	c.with("Last-Event-ID: " + b.text("zxid")).get(w + "?wait=0s&since=0x0").is(200)
+	c.get(w + "?wait=1ms&since=" + b.text("zxid")).want(200)
+	c.get(w+"?wait=0s&since=0x0&kind=exists").want(200).has("events.0.type", "created")
+	c.with("Last-Event-ID: " + b.text("zxid")).get(w + "?wait=0s&since=0x0").want(200)
 	// A position that nobody has reached is of another ensemble, or of data that are gone: what
 	// happens up to there would never be told.
 	never := "0x7000000000000000.2"
-	c.get(w+"?wait=0s&since="+never).is(410).has("parameter", "since").says("has never reached")
-	c.with("Last-Event-ID: "+never, "Accept: text/event-stream").get(w).is(410).has("parameter", "Last-Event-ID")
+	c.get(w+"?wait=0s&since="+never).want(410).has("parameter", "since").contains("has never reached")
+	c.with("Last-Event-ID: "+never, "Accept: text/event-stream").get(w).want(410).has("parameter", "Last-Event-ID")
 	for target, param := range map[string]string{
 		"?wait=6m": "wait", "?wait=5": "wait", "?kind=all": "kind", "?since=5": "since",
 		"?since=0x5.0": "since", "?since=0x5.x": "since", "?since=0x.1": "since", "?since=0x0.1": "since",
 	} {
-		c.get(w+target).is(400).has("parameter", param)
+		c.get(w+target).want(400).has("parameter", param)
 	}
-	c.with("Accept: text/event-stream").get(w + "?wait=1s").is(400)
-	c.with("Last-Event-ID: x").get(w).is(400).has("parameter", "Last-Event-ID")
+	c.with("Accept: text/event-stream").get(w + "?wait=1s").want(400)
+	c.with("Last-Event-ID: x").get(w).want(400).has("parameter", "Last-Event-ID")
 }
 
 // What a client may not read it is not told.
@@ -221,11 +221,11 @@ func TestWatch_HidesWhatMayNotBeRead(t *testing.T) {
 	w := "/v1/watches" + strings.TrimPrefix(r, "/v1/znodes") + "?kind=recursive&wait=0s&since=" +
 		c.get(r).header.Get("Zk-Zxid")
 	alice := c.with(basic("alice:a"))
-	alice.post(r+"/a?acl=auth::cdrwa", "").is(201)
-	if got := c.get(w).is(200).field("events").([]any); len(got) != 0 {
+	alice.post(r+"/a?acl=auth::cdrwa", "").want(201)
+	if got := c.get(w).want(200).field("events").([]any); len(got) != 0 {
 		t.Errorf("told: %v", got)
 	}
-	alice.get(w).is(200).has("events.0.type", "created")
+	alice.get(w).want(200).has("events.0.type", "created")
 }
 
 // A stream is cut at any event, by its client or by the end of its HTTP server,
@@ -240,7 +240,7 @@ func TestWatch_Stream_ResumesAnywhere(t *testing.T) {
 	c := newClient(t, e.urls[0])
 	r := root(t, c)
 	p := strings.TrimPrefix(r, "/v1/znodes")
-	id := c.get(r).is(200).header.Get("Zk-Zxid")
+	id := c.get(r).want(200).header.Get("Zk-Zxid")
 	var writers sync.WaitGroup
 	defer writers.Wait()
 	const perMulti, lanes = 25, 4
@@ -299,7 +299,7 @@ func TestServer_Shutdown_EndsStreams(t *testing.T) {
 	s := c.at(url).stream(w)
 	id, session := c.session("10s")
 	events := session.at(url).stream("/v1/sessions/" + id + "/events")
-	c.put(r, "1").is(200)
+	c.put(r, "1").want(200)
 	s.changes(1)
 	polled := make(chan *answer)
 	go func() { polled <- c.at(url).get(w + "?wait=1m&since=" + s.id) }()
@@ -309,7 +309,7 @@ func TestServer_Shutdown_EndsStreams(t *testing.T) {
 	if err := d.Shutdown(ctx); err != nil {
 		t.Fatal(err)
 	}
-	a := (<-polled).is(200)
+	a := (<-polled).want(200)
 	for _, s := range []*stream{s, events} {
 		var last event
 		for {
@@ -326,11 +326,11 @@ func TestServer_Shutdown_EndsStreams(t *testing.T) {
 			t.Fatalf("the last event is %+v", last)
 		}
 	}
-	c.put(r, "2").is(200)
+	c.put(r, "2").want(200)
 	if got := c.with("Last-Event-ID: " + s.id).stream(w).changes(1); got[0] != "changed "+w[len("/v1/watches"):] {
 		t.Errorf("the resumed stream begins with %v", got)
 	}
-	c.get(w+"?since="+a.text("zxid")).is(200).has("events.0.type", "changed")
+	c.get(w+"?since="+a.text("zxid")).want(200).has("events.0.type", "changed")
 }
 
 // What is left of streams and long polls when they have ended: nothing.
@@ -364,7 +364,7 @@ func TestStreams_LeaveNothingBehind(t *testing.T) {
 	cancel()
 	polls.Wait()
 	eventually(t, "half have gone", func() bool { n, _ := d.Core().Long.Open(); return n == 50 })
-	session.delete("/v1/sessions/" + id).is(204)
+	session.delete("/v1/sessions/" + id).want(204)
 	eventually(t, "the session's have gone", func() bool { n, _ := d.Core().Long.Open(); return n == 25 })
 	for _, s := range open {
 		s.close()
@@ -391,19 +391,19 @@ func TestWatch_TooOld(t *testing.T) {
 	t.Parallel()
 	e := fresh(t, 1)
 	c := newClient(t, e.urls[0])
-	zxid := c.post("/v1/znodes/a", "").is(201).header.Get("Zk-Zxid")
+	zxid := c.post("/v1/znodes/a", "").want(201).header.Get("Zk-Zxid")
 	many := `{"ops": [` + strings.Repeat(`{"op": "set", "path": "/a"},`, 9_999) + `{"op": "set", "path": "/a"}]}`
 	running := c.stream("/v1/watches/b?since=" + zxid)
 	for range 7 {
-		c.post("/v1/multi", many).is(200)
+		c.post("/v1/multi", many).want(200)
 	}
-	c.get("/v1/watches/a?since="+zxid).is(410).has("parameter", "since").says("read the znodes again")
+	c.get("/v1/watches/a?since="+zxid).want(410).has("parameter", "since").contains("read the znodes again")
 	_, err := c.with("Last-Event-ID: " + zxid).open("/v1/watches/a")
 	if err == nil || !strings.Contains(err.Error(), "410") {
 		t.Error(err)
 	}
-	c.post("/v1/znodes/b", "").is(201)
-	c.put("/v1/znodes/b", "").is(200)
+	c.post("/v1/znodes/b", "").want(201)
+	c.put("/v1/znodes/b", "").want(200)
 	if got := running.changes(1); got[0] != "changed /b" {
 		t.Errorf("a stream that was quiet is not late: %q", got)
 	}
@@ -427,41 +427,41 @@ func TestSession_Life(t *testing.T) {
 	e := shared()
 	c := newClient(t, e.urls[0])
 	r := root(t, c)
-	a := c.post("/v1/sessions", `{"timeout": "10s"}`).is(201).has("timeout", "10s")
+	a := c.post("/v1/sessions", `{"timeout": "10s"}`).want(201).has("timeout", "10s")
 	id, header := a.text("id"), "Zk-Session: "+a.text("id")+"."+a.text("secret")
 	if a.header.Get("Location") != "/v1/sessions/"+id {
 		t.Errorf("Location is %q, want that of session %s", a.header.Get("Location"), id)
 	}
 	// At another server at once: there it may not have been applied yet.
 	s := c.at(e.urls[1]).with(header)
-	s.post(r+"/e?mode=ephemeral", "").is(201).has("stat.ephemeralOwner", id)
-	s.post(r+"/e-?mode=ephemeral_sequential", "").is(201)
+	s.post(r+"/e?mode=ephemeral", "").want(201).has("stat.ephemeralOwner", id)
+	s.post(r+"/e-?mode=ephemeral_sequential", "").want(201)
 	s.post(r+"/e/child", "").problem(409, "NOCHILDRENFOREPHEMERALS")
 	s.put(r+"/e/child?create=true", "").problem(409, "NOCHILDRENFOREPHEMERALS")
 	s.post("/v1/multi", `{"ops": [{"op": "create", "mode": "ephemeral", "path": "`+
-		strings.TrimPrefix(r, "/v1/znodes")+`/m"}]}`).is(200)
-	s.post("/v1/sessions/"+id+"/keepalive", "").is(200).has("timeout", "10s")
-	c.post("/v1/sessions/"+id+"/keepalive", "").is(403).has("parameter", "Zk-Session")
-	c.delete("/v1/sessions/" + id).is(403)
-	s.delete("/v1/sessions/0x77").is(400).says("of session")
-	s.delete("/v1/sessions/77").is(400).says("0x1001")
+		strings.TrimPrefix(r, "/v1/znodes")+`/m"}]}`).want(200)
+	s.post("/v1/sessions/"+id+"/keepalive", "").want(200).has("timeout", "10s")
+	c.post("/v1/sessions/"+id+"/keepalive", "").want(403).has("parameter", "Zk-Session")
+	c.delete("/v1/sessions/" + id).want(403)
+	s.delete("/v1/sessions/0x77").want(400).contains("of session")
+	s.delete("/v1/sessions/77").want(400).contains("0x1001")
 	for _, bad := range []string{"x", "0x1", "0x1.2", "1.00112233445566778899aabbccddeeff", id + ".00"} {
 		c.with("Zk-Session: "+bad).get(r).problem(400, "BADARGUMENTS").has("parameter", "Zk-Session")
 	}
 	c.with("Zk-Session: "+id+".00112233445566778899aabbccddeeff").get(r).problem(410, "SESSIONEXPIRED")
-	s.at(e.urls[2]).delete("/v1/sessions/" + id).is(204)
+	s.at(e.urls[2]).delete("/v1/sessions/" + id).want(204)
 	c.get(r+"/e?consistency=linearizable").problem(404, "NONODE")
 	s.delete("/v1/sessions/"+id).problem(410, "SESSIONEXPIRED")
-	s.post(r+"/e?mode=ephemeral", "").problem(410, "SESSIONEXPIRED").says("POST /v1/sessions")
-	c.post("/v1/sessions", "").is(201).has("timeout", "30s")
-	c.post("/v1/sessions", `{"timeout": "1ms"}`).is(201).has("timeout", "1s")
-	c.post("/v1/sessions", `{"timeout": "30"}`).is(400).has("parameter", "timeout")
-	c.post("/v1/sessions", `{"timeuot": "30s"}`).is(400).says("timeuot")
+	s.post(r+"/e?mode=ephemeral", "").problem(410, "SESSIONEXPIRED").contains("POST /v1/sessions")
+	c.post("/v1/sessions", "").want(201).has("timeout", "30s")
+	c.post("/v1/sessions", `{"timeout": "1ms"}`).want(201).has("timeout", "1s")
+	c.post("/v1/sessions", `{"timeout": "30"}`).want(400).has("parameter", "timeout")
+	c.post("/v1/sessions", `{"timeuot": "30s"}`).want(400).contains("timeuot")
 }
 
 func (c *client) session(timeout string) (id string, with *client) {
 	c.Helper()
-	a := c.post("/v1/sessions", `{"timeout": "`+timeout+`"}`).is(201)
+	a := c.post("/v1/sessions", `{"timeout": "`+timeout+`"}`).want(201)
 	return a.text("id"), c.with("Zk-Session: " + a.text("id") + "." + a.text("secret"))
 }
 
@@ -474,7 +474,7 @@ func TestSession_Events(t *testing.T) {
 	r := root(t, c)
 	p := strings.TrimPrefix(r, "/v1/znodes")
 	id, s := c.session("1s")
-	zxid := s.post(r+"/e?mode=ephemeral", "").is(201).header.Get("Zk-Zxid")
+	zxid := s.post(r+"/e?mode=ephemeral", "").want(201).header.Get("Zk-Zxid")
 	events := s.at(e.urls[1]).stream("/v1/sessions/" + id + "/events?since=" + zxid + "&watch=children:" + p +
 		"&watch=exists:" + p + "/x&watch=persistent:" + p)
 	start := time.Now()
@@ -483,12 +483,12 @@ func TestSession_Events(t *testing.T) {
 			t.Fatalf("%+v, %v", ev, err)
 		}
 	}
-	c.get(r + "/e").is(200)
-	c.post(r+"/x", "").is(201)
+	c.get(r + "/e").want(200)
+	c.post(r+"/x", "").want(201)
 	if got := events.changes(2); got[0] != "created "+p+"/x" || got[1] != "children "+p {
 		t.Errorf("the stream has %q, want created %s/x and children %s", got, p, p)
 	}
-	s.delete("/v1/sessions/" + id).is(204)
+	s.delete("/v1/sessions/" + id).want(204)
 	if got := events.changes(2); got[0] != "children "+p || got[1] != "ended <nil>" {
 		t.Errorf("the stream ends with %q, want children %s and ended", got, p)
 	}
@@ -500,7 +500,7 @@ func TestSession_Events(t *testing.T) {
 	} {
 		_, s := c.session("10s")
 		id, _, _ := strings.Cut(strings.TrimPrefix(s.headers[0], "Zk-Session: "), ".")
-		s.get("/v1/sessions/" + id + "/events?watch=" + watch).is(400).says(says)
+		s.get("/v1/sessions/" + id + "/events?watch=" + watch).want(400).contains(says)
 	}
 }
 
@@ -511,7 +511,7 @@ func TestSession_ClientGoes_Expires(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)
 	id, s := c.session("3s")
-	s.post(r+"/e?mode=ephemeral", "").is(201)
+	s.post(r+"/e?mode=ephemeral", "").want(201)
 	events := s.stream("/v1/sessions/" + id + "/events")
 	watcher := c.stream("/v1/watches" + strings.TrimPrefix(r, "/v1/znodes") + "/e")
 	for range 4 {
@@ -519,7 +519,7 @@ func TestSession_ClientGoes_Expires(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.get(r + "/e").is(200) // heard of just now
+	s.get(r + "/e").want(200) // heard of just now
 	gone := time.Now()
 	events.close()
 	watcher.changes(1)

@@ -11,16 +11,16 @@ import (
 // TestUI_Files serves each file of the page, which asks nobody else for anything, and is small.
 func TestUI_Files(t *testing.T) {
 	c := newClient(t, shared().urls[0])
-	if to := c.get("/ui").is(302).header.Get("Location"); to != "/ui/" {
+	if to := c.get("/ui").want(302).header.Get("Location"); to != "/ui/" {
 		t.Errorf("/ui leads to %s", to)
 	}
-	c.get("/ui/").is(200).says(`src="main.js"`)
+	c.get("/ui/").want(200).contains(`src="main.js"`)
 	size, web := 0, os.DirFS("ui/web")
 	err := fs.WalkDir(web, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		a := c.get("/ui/" + name).is(200)
+		a := c.get("/ui/" + name).want(200)
 		size += len(a.body)
 		if a.header.Get("Content-Type") == "" || !strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: headers %v, want a content type and the policy", name, a.header)
@@ -34,6 +34,6 @@ func TestUI_Files(t *testing.T) {
 		t.Errorf("%d bytes: %v", size, err)
 	}
 	for _, name := range []string{"none.js", "../ui.go", "%2e%2e/ui.go", "vendor", "vendor/"} {
-		c.get("/ui/" + name).is(404)
+		c.get("/ui/" + name).want(404)
 	}
 }

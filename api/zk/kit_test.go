@@ -343,8 +343,8 @@ func (c *client) want(code znode.Error, op wire.OpCode, body wire.Request) (
 	return h, x
 }
 
-// ok is call that must succeed, for its body alone.
-func ok[T wire.Response](c *client, op wire.OpCode, body wire.Request) T {
+// wantOK is call, but demands OK, and returns the body alone.
+func wantOK[T wire.Response](c *client, op wire.OpCode, body wire.Request) T {
 	c.t.Helper()
 	_, x := c.want(znode.OK, op, body)
 	return x.(T)
@@ -378,7 +378,7 @@ func (c *client) closed() {
 
 func (c *client) create(path, data string) string {
 	c.t.Helper()
-	return ok[*wire.CreateResponse](c, wire.OpCreate, create(path, data, znode.Persistent)).Path
+	return wantOK[*wire.CreateResponse](c, wire.OpCreate, create(path, data, znode.Persistent)).Path
 }
 
 func create(path, data string, mode znode.Mode) *wire.CreateRequest {
@@ -387,7 +387,7 @@ func create(path, data string, mode znode.Mode) *wire.CreateRequest {
 
 func (c *client) stat(path string) znode.Stat {
 	c.t.Helper()
-	return ok[*wire.ExistsResponse](c, wire.OpExists, &wire.ExistsRequest{Path: path}).Stat
+	return wantOK[*wire.ExistsResponse](c, wire.OpExists, &wire.ExistsRequest{Path: path}).Stat
 }
 
 // fence makes sure that everything sent before on this connection has been

@@ -16,7 +16,7 @@ func TestListener_Session_EveryOperation(t *testing.T) {
 	if p := c.create("/a", "x"); p != "/a" {
 		t.Fatalf("created %q, want /a", p)
 	}
-	get := ok[*wire.GetDataResponse](c, wire.OpGetData, &wire.GetDataRequest{Path: "/a", Watch: true})
+	get := wantOK[*wire.GetDataResponse](c, wire.OpGetData, &wire.GetDataRequest{Path: "/a", Watch: true})
 	if string(get.Data) != "x" || get.Stat.Version != 0 {
 		t.Fatalf("got %+v, want data x of version 0", get)
 	}
@@ -25,7 +25,7 @@ func TestListener_Session_EveryOperation(t *testing.T) {
 	if h, _ := c.reply(xid, wire.OpSetData); h.Err != znode.OK {
 		t.Fatalf("reply %+v, want OK", h)
 	}
-	kids := ok[*wire.GetChildrenResponse](c, wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/"})
+	kids := wantOK[*wire.GetChildrenResponse](c, wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/"})
 	if len(kids.Children) != 2 {
 		t.Fatalf("children %q, want 2", kids.Children)
 	}

@@ -131,7 +131,7 @@ func TestZKP_ACL_DigestIsMasked(t *testing.T) {
 	acl := append(one(znode.PermAll, "auth", ""), one(znode.PermRead, "world", "anyone")...)
 	c.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: "/a", ACL: acl}) // 78.
 	get := func(c *client) string {
-		return ok[*wire.GetACLResponse](c, wire.OpGetACL, &wire.GetACLRequest{Path: "/a"}).ACL[0].ID.ID
+		return wantOK[*wire.GetACLResponse](c, wire.OpGetACL, &wire.GetACLRequest{Path: "/a"}).ACL[0].ID.ID
 	}
 	if id := get(c); id != "ann:"+annHash {
 		t.Errorf("%q, want %q", id, "ann:"+annHash)
@@ -182,7 +182,7 @@ func TestZKP_WhoAmI_ListsUsers(t *testing.T) {
 	c.auth("digest", "bob:pw")
 	c.auth("digest", "nocolon")
 	c.auth("digest", "super:test")
-	x := ok[*wire.WhoAmIResponse](c, wire.OpWhoAmI, nil)
+	x := wantOK[*wire.WhoAmIResponse](c, wire.OpWhoAmI, nil)
 	want := []wire.ClientInfo{
 		{AuthScheme: "ip", User: "127.0.0.1"}, {AuthScheme: "digest", User: "ann"},
 		{AuthScheme: "digest", User: "bob"}, {AuthScheme: "digest", User: "nocolon"},

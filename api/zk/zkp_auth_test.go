@@ -212,7 +212,7 @@ func TestZKP_SASL(t *testing.T) {
 	if h, _ := bob.reply(xid, wire.OpCreate); h.Err != znode.OK {
 		t.Errorf("create: %+v", h)
 	}
-	acl := ok[*wire.GetACLResponse](bob, wire.OpGetACL, &wire.GetACLRequest{Path: "/bobs"})
+	acl := wantOK[*wire.GetACLResponse](bob, wire.OpGetACL, &wire.GetACLRequest{Path: "/bobs"})
 	if !slices.Equal(acl.ACL, []znode.ACL{{Perms: znode.PermAll, ID: znode.ID{Scheme: "sasl", ID: "bob"}}}) {
 		t.Errorf("ACL %v, want all rights for sasl:bob", acl.ACL)
 	}

@@ -61,7 +61,7 @@ func TestZKP_Multi_AllOrNothing(t *testing.T) {
 		}
 	}
 	// The parent's counter is as if nothing had been.
-	x := ok[*wire.CreateResponse](c, wire.OpCreate, create("/m/s-", "", znode.PersistentSequential))
+	x := wantOK[*wire.CreateResponse](c, wire.OpCreate, create("/m/s-", "", znode.PersistentSequential))
 	if x.Path != "/m/s-0000000002" {
 		t.Errorf("created %q, want /m/s-0000000002", x.Path)
 	}
@@ -159,7 +159,7 @@ func TestZKP_MultiRead_ErrorsArePerOperation(t *testing.T) {
 		op(wire.OpGetData, &wire.GetDataRequest{Path: "/none"}),
 		op(wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/a", Watch: true}),
 	}
-	x := ok[*wire.MultiResponse](c, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: reads})
+	x := wantOK[*wire.MultiResponse](c, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: reads})
 	if len(x.Results) != 3 || string(x.Results[0].Response.(*wire.GetDataResponse).Data) != "data" ||
 		x.Results[1].Err != znode.ErrNoNode || x.Results[1].Type != wire.OpError ||
 		x.Results[2].Response.(*wire.GetChildrenResponse).Children[0] != "b" {
@@ -181,7 +181,7 @@ func TestRegression_MultiRead_ReplyIsBounded(t *testing.T) {
 		reads = append(reads, wire.MultiOp{Type: wire.OpGetData, Request: &wire.GetDataRequest{Path: "/large"}})
 	}
 	c.want(znode.ErrSystem, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: reads})
-	x := ok[*wire.MultiResponse](c, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: reads[:4]})
+	x := wantOK[*wire.MultiResponse](c, wire.OpMultiRead, &wire.MultiRequest{Read: true, Ops: reads[:4]})
 	if len(x.Results) != 4 {
 		t.Errorf("got %d results, want 4", len(x.Results))
 	}

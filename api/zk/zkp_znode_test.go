@@ -26,7 +26,7 @@ func TestZKP_Path_Rules(t *testing.T) {
 		}
 	}
 	for _, prefix := range []string{"/p/", "/p/.", "/p/.."} { // 31.
-		x := ok[*wire.CreateResponse](c, wire.OpCreate,
+		x := wantOK[*wire.CreateResponse](c, wire.OpCreate,
 			create(prefix, "", znode.PersistentSequential))
 		if len(x.Path) != len(prefix)+10 {
 			t.Errorf("sequential %q: %q", prefix, x.Path)
@@ -51,17 +51,17 @@ func TestZKP_Path_ReservedCannotBeDeleted(t *testing.T) {
 // 35. A fresh tree.
 func TestZKP_Path_FreshTree(t *testing.T) {
 	c := start(t).connect()
-	x := ok[*wire.GetChildren2Response](c, wire.OpGetChildren2, &wire.GetChildrenRequest{Path: "/"})
+	x := wantOK[*wire.GetChildren2Response](c, wire.OpGetChildren2, &wire.GetChildrenRequest{Path: "/"})
 	if !slices.Equal(x.Children, []string{"zookeeper"}) ||
 		x.Stat != (znode.Stat{Cversion: -1, NumChildren: 1}) {
 		t.Errorf("root: %+v", x)
 	}
-	n := ok[*wire.GetAllChildrenNumberResponse](c, wire.OpGetAllChildrenNumber,
+	n := wantOK[*wire.GetAllChildrenNumberResponse](c, wire.OpGetAllChildrenNumber,
 		&wire.GetAllChildrenNumberRequest{Path: "/"})
 	if n.TotalNumber != 3 {
 		t.Errorf("%d below the root, want 3", n.TotalNumber)
 	}
-	d := ok[*wire.GetDataResponse](c, wire.OpGetData,
+	d := wantOK[*wire.GetDataResponse](c, wire.OpGetData,
 		&wire.GetDataRequest{Path: "/zookeeper/config"})
 	if d.Data == nil { // Curator fails on null
 		t.Error("the configuration is null, want an empty buffer at least")
@@ -75,7 +75,7 @@ func TestZKP_Create_SequenceNumbers(t *testing.T) {
 	c.create("/s", "")
 	seq := func(want string) {
 		t.Helper()
-		x := ok[*wire.CreateResponse](c, wire.OpCreate,
+		x := wantOK[*wire.CreateResponse](c, wire.OpCreate,
 			create("/s/x-", "", znode.EphemeralSequential))
 		if x.Path != "/s/x-"+want {
 			t.Errorf("%s, want %s", x.Path, want)
@@ -112,7 +112,7 @@ func TestZKP_Stat_Arithmetic(t *testing.T) {
 	if s.Pzxid != gone.Zxid || s.Cversion != 2 || s.NumChildren != 0 {
 		t.Errorf("stat %+v, want no children, cversion 2 and pzxid %s", s, gone.Zxid)
 	}
-	set := ok[*wire.SetDataResponse](c, wire.OpSetData,
+	set := wantOK[*wire.SetDataResponse](c, wire.OpSetData,
 		&wire.SetDataRequest{Path: "/a", Data: []byte("abc"), Version: 0})
 	if set.Stat.Version != 1 || set.Stat.Mzxid <= s.Mzxid || set.Stat.Cversion != 2 ||
 		set.Stat.Pzxid != s.Pzxid {
@@ -148,7 +148,7 @@ func TestZKP_Write_Checks(t *testing.T) {
 		c.want(x.code, x.op, x.body)
 	}
 	before := c.stat("/a")
-	set := ok[*wire.SetACLResponse](c, wire.OpSetACL,
+	set := wantOK[*wire.SetACLResponse](c, wire.OpSetACL,
 		&wire.SetACLRequest{Path: "/a", ACL: znode.ReadACL, Version: 0})
 	before.Aversion++ // and nothing else
 	if set.Stat != before {
@@ -161,7 +161,7 @@ func TestZKP_Data_NullIsNotEmpty(t *testing.T) {
 	c := start(t).connect()
 	for path, data := range map[string][]byte{"/null": nil, "/empty": {}} {
 		c.want(znode.OK, wire.OpCreate, &wire.CreateRequest{Path: path, Data: data, ACL: znode.OpenACL})
-		x := ok[*wire.GetDataResponse](c, wire.OpGetData, &wire.GetDataRequest{Path: path})
+		x := wantOK[*wire.GetDataResponse](c, wire.OpGetData, &wire.GetDataRequest{Path: path})
 		if (x.Data == nil) != (data == nil) || x.Stat.DataLength != 0 {
 			t.Errorf("%s: data %#v of length %d; want length 0, nil: %t", path, x.Data, x.Stat.DataLength, data == nil)
 		}
@@ -176,7 +176,7 @@ func TestZKP_Children_OrderIsStable(t *testing.T) {
 		c.create(fmt.Sprintf("/p/%d", (i*7919)%300), "")
 	}
 	get := func() []string {
-		return ok[*wire.GetChildrenResponse](c, wire.OpGetChildren,
+		return wantOK[*wire.GetChildrenResponse](c, wire.OpGetChildren,
 			&wire.GetChildrenRequest{Path: "/p"}).Children
 	}
 	if a, b := get(), get(); len(a) != 300 || !slices.Equal(a, b) {
@@ -250,13 +250,13 @@ func TestZKP_Read_EphemeralsAndDescendants(t *testing.T) {
 	for prefix, want := range map[string][]string{
 		"": all, "/": all, " \t": all, " / ": all, "/a": all, "/a/": {"/a/1", "/a/2"}, "/b": nil,
 	} {
-		x := ok[*wire.GetEphemeralsResponse](c, wire.OpGetEphemerals,
+		x := wantOK[*wire.GetEphemeralsResponse](c, wire.OpGetEphemerals,
 			&wire.GetEphemeralsRequest{PrefixPath: prefix})
 		if !slices.Equal(x.Ephemerals, want) {
 			t.Errorf("prefix %q: %v, want %v", prefix, x.Ephemerals, want)
 		}
 	}
-	n := ok[*wire.GetAllChildrenNumberResponse](c, wire.OpGetAllChildrenNumber,
+	n := wantOK[*wire.GetAllChildrenNumberResponse](c, wire.OpGetAllChildrenNumber,
 		&wire.GetAllChildrenNumberRequest{Path: "/a"})
 	if n.TotalNumber != 3 {
 		t.Errorf("%d, want 3", n.TotalNumber)
@@ -268,7 +268,7 @@ func TestZKP_Read_EphemeralsAndDescendants(t *testing.T) {
 func TestZKP_Sync_EchoesThePath(t *testing.T) {
 	c := start(t).connect()
 	for _, path := range []string{"/", "/none", "", "anything"} {
-		if x := ok[*wire.SyncResponse](c, wire.OpSync, &wire.SyncRequest{Path: path}); x.Path != path {
+		if x := wantOK[*wire.SyncResponse](c, wire.OpSync, &wire.SyncRequest{Path: path}); x.Path != path {
 			t.Errorf("%q, want %q", x.Path, path)
 		}
 	}
