@@ -52,18 +52,18 @@ func (f forgotten) Error() error {
 // committed: it had the entry of its removal by then, and the others had applied no more. The simulation found it
 // (seed 21028, one run of a hundred).
 func TestRegression_RemovedAsOf_OneThatJoins_IsNotRemoved(t *testing.T) {
-	says := func(applied, last uint64, removed bool, s Suffrage) Reply {
+	reply := func(applied, last uint64, removed bool, s Suffrage) Reply {
 		return Reply{Ensemble: "e", Applied: applied, Last: last, Removed: removed, Suffrage: s}
 	}
-	removed, joins := says(773, 774, true, NotMember), says(773, 775, true, Nonvoter)
+	removed, joins := reply(773, 774, true, NotMember), reply(773, 775, true, Nonvoter)
 	for name, c := range map[string]struct {
 		replies map[state.ServerID]Reply
 		atLeast uint64
 		by      state.ServerID
 	}{
-		"removed":                    {map[state.ServerID]Reply{1: removed, 2: says(700, 700, false, Voter)}, 770, 1},
+		"removed":                    {map[state.ServerID]Reply{1: removed, 2: reply(700, 700, false, Voter)}, 770, 1},
 		"about to be taken in":       {map[state.ServerID]Reply{1: removed, 2: joins}, 770, state.NoServer},
-		"was, and is a member":       {map[state.ServerID]Reply{1: removed, 2: says(775, 775, false, Nonvoter)}, 770, state.NoServer},
+		"was, and is a member":       {map[state.ServerID]Reply{1: removed, 2: reply(775, 775, false, Nonvoter)}, 770, state.NoServer},
 		"nobody has applied so much": {map[state.ServerID]Reply{1: removed}, 774, state.NoServer},
 		"of no ensemble":             {map[state.ServerID]Reply{1: {Applied: 800, Removed: true}}, 770, state.NoServer},
 	} {

@@ -141,29 +141,29 @@ func TestTokens_FollowTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := New(Config{Tokens: tokens})
-		is := func(token, want string) {
+		wantIdentity := func(token, want string) {
 			t.Helper()
 			ids, ok := a.Token(token)
 			if ok != (want != "") || ok && ids[0] != (znode.ID{Scheme: "token", ID: want}) {
-				t.Errorf("%v, %v; want %q", ids, ok, want)
+				t.Errorf("token %q: identities %v, known: %t; want %q", token, ids, ok, want)
 			}
 		}
-		is("0123456789abcdef", "alice")
-		is("0123456789abcdeF", "")
-		is(hashed, "")
-		is("hashed-token-of-bob", "bob")
-		is("", "")
+		wantIdentity("0123456789abcdef", "alice")
+		wantIdentity("0123456789abcdeF", "")
+		wantIdentity(hashed, "")
+		wantIdentity("hashed-token-of-bob", "bob")
+		wantIdentity("", "")
 		write("carol fedcba9876543210\n")
-		is("0123456789abcdef", "")
-		is("fedcba9876543210", "carol")
+		wantIdentity("0123456789abcdef", "")
+		wantIdentity("fedcba9876543210", "carol")
 		for bad, line := range map[string]string{
 			"carol\n": "want NAME TOKEN", "carol short\n": "shorter than 16", "a sha256:12\n": "64 hexadecimal digits",
 			"a 0123456789abcdef\nb 0123456789abcdef\n": "twice", strings.Repeat("#\n", follow.MaxBytes): "larger than",
 		} {
 			log.Reset()
 			write(bad)
-			is("fedcba9876543210", "carol")
-			is("fedcba9876543210", "carol")
+			wantIdentity("fedcba9876543210", "carol")
+			wantIdentity("fedcba9876543210", "carol")
 			if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), line) ||
 				strings.Contains(log.String(), "0123456789abcdef") {
 				t.Errorf("%.20q: want one line, with %q and without a token, got %s", bad, line, log.String())
@@ -173,7 +173,7 @@ func TestTokens_FollowTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		clock.Sleep(follow.LookEvery)
-		is("fedcba9876543210", "carol")
+		wantIdentity("fedcba9876543210", "carol")
 		if _, err := OpenTokens(path, slog.Default()); err == nil {
 			t.Error("a file that is not there was read")
 		}
