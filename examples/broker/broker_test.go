@@ -39,7 +39,7 @@ func newTown(t *testing.T) *town {
 	}
 	w.user = w.e.Process(t).Client
 	w.customer = NewCustomer(w.user)
-	w.no(CreateTopic(w.ctx, w.user, topicOfTests))
+	w.must(CreateTopic(w.ctx, w.user, topicOfTests))
 	return w
 }
 
@@ -56,7 +56,7 @@ func (w *town) start(ids ...string) {
 	}
 }
 
-func (w *town) no(err error) {
+func (w *town) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -87,7 +87,7 @@ func (w *town) pair(primary, backup string) {
 func (w *town) server(path string) (s Server) {
 	data, _, err := w.user.Get(w.ctx, path)
 	if err == nil {
-		w.no(json.Unmarshal(data, &s))
+		w.must(json.Unmarshal(data, &s))
 	}
 	return s
 }
@@ -95,7 +95,7 @@ func (w *town) server(path string) (s Server) {
 func (w *town) publish(texts ...string) {
 	w.Helper()
 	for _, text := range texts {
-		w.no(w.customer.Publish(w.ctx, topicOfTests, text))
+		w.must(w.customer.Publish(w.ctx, topicOfTests, text))
 	}
 }
 
@@ -103,7 +103,7 @@ func (w *town) publish(texts ...string) {
 func (w *town) read(name string, n int) (lines []string) {
 	w.Helper()
 	for m, err := range w.customer.Subscribe(w.ctx, topicOfTests, name) {
-		w.no(err)
+		w.must(err)
 		if lines = append(lines, fmt.Sprintf("%d %s", m.ID, m.Text)); len(lines) == n {
 			break
 		}
@@ -163,7 +163,7 @@ func TestBroker_TranscriptOfREADME(t *testing.T) {
 	subscribe(2)
 
 	page, err := os.ReadFile("README.md")
-	w.no(err)
+	w.must(err)
 	if block := "```\n" + w.log.String() + "```\n"; !strings.Contains(string(page), block) {
 		t.Errorf("README.md has not this transcript:\n%s", block)
 	}
@@ -230,20 +230,20 @@ func TestBroker_ControlZnodes(t *testing.T) {
 	w.start("one", "two")
 	w.pair("one", "two")
 	_, _, err := w.user.Create(w.ctx, prohibitedPath, nil, client.Persistent)
-	w.no(err)
+	w.must(err)
 	w.nodes["one"].Kill(t)
 	w.until("the primary is gone", func() bool { return !w.has(primaryPath(topicOfTests)) })
 	w.start("three") // sees all this, as does two
 	_, before, err := w.user.Get(w.ctx, topicPath(topicOfTests))
-	w.no(err)
-	w.no(w.user.Delete(w.ctx, prohibitedPath, client.AnyVersion))
+	w.must(err)
+	w.must(w.user.Delete(w.ctx, prohibitedPath, client.AnyVersion))
 	w.pair("two", "three")
 	if before.Version != 2 {
 		t.Errorf("the epoch is %d while migration is prohibited, want 2 as before", before.Version)
 	}
 
 	_, _, err = w.user.Create(w.ctx, shutdownPath, nil, client.Persistent)
-	w.no(err)
+	w.must(err)
 	w.until("all nodes have left", func() bool {
 		names, _, err := w.user.Children(w.ctx, nodesPath)
 		return err == nil && len(names) == 0
@@ -256,11 +256,11 @@ func TestBroker_NodesTellTheirLoad(t *testing.T) {
 	w := newTown(t)
 	w.start("one", "two")
 	w.pair("one", "two")
-	w.no(CreateTopic(w.ctx, w.user, "sport"))
+	w.must(CreateTopic(w.ctx, w.user, "sport"))
 	load := func(id string) (s Status) {
 		data, _, err := w.user.Get(w.ctx, znode.Join(nodesPath, id))
-		w.no(err)
-		w.no(json.Unmarshal(data, &s))
+		w.must(err)
+		w.must(json.Unmarshal(data, &s))
 		return s
 	}
 	w.until("each has two topics, and two is the backup of news", func() bool {

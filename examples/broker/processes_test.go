@@ -36,7 +36,7 @@ func TestBroker_ThousandMessagesFivePrimariesKilled(t *testing.T) {
 		start(fmt.Sprintf("node-%d", i))
 	}
 	w := &town{T: t, ctx: p.Context, user: p.Client, customer: NewCustomer(p.Client)}
-	w.no(CreateTopic(w.ctx, w.user, topicOfTests))
+	w.must(CreateTopic(w.ctx, w.user, topicOfTests))
 
 	// The publisher is at most ten messages ahead of who kills.
 	acknowledged, published := make(chan int, 10), make(chan error, 1)
@@ -72,8 +72,8 @@ func TestBroker_ThousandMessagesFivePrimariesKilled(t *testing.T) {
 	for range acknowledged {
 		continue // to the last
 	}
-	w.no(<-published)
-	w.no(<-subscribed)
+	w.must(<-published)
+	w.must(<-subscribed)
 	check(t, "the subscriber", seen)
 
 	var pair Pair

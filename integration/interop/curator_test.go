@@ -75,7 +75,7 @@ func TestInterop_Curator(t *testing.T) {
 	atRest(t, e)
 }
 
-func (p *pair) no(err error) {
+func (p *pair) must(err error) {
 	p.Helper()
 	if err != nil {
 		p.Fatal(err)
@@ -103,7 +103,7 @@ func await[T any](p *pair, c <-chan result[T]) T {
 	p.Helper()
 	select {
 	case r := <-c:
-		p.no(r.err)
+		p.must(r.err)
 		return r.v
 	case <-p.ctx.Done():
 		p.Fatal(p.ctx.Err())
@@ -115,7 +115,7 @@ func await[T any](p *pair, c <-chan result[T]) T {
 func (p *pair) children(path string, n int) {
 	p.Helper()
 	wait.Succeeds(p, fmt.Sprintf("%s has %d children", path, n), func() error {
-		p.no(p.c.Sync(p.ctx, path))
+		p.must(p.c.Sync(p.ctx, path))
 		names, _, err := p.c.Children(p.ctx, path)
 		if err != nil && !errors.Is(err, client.ErrNoNode) || len(names) != n {
 			return fmt.Errorf("it has %v, %w", names, err)
@@ -136,7 +136,7 @@ func pending[T any](p *pair, c <-chan result[T]) {
 func (p *pair) mutex() {
 	m := recipes.NewMutex(p.c, p.path)
 	first, err := m.Lock(p.ctx)
-	p.no(err)
+	p.must(err)
 	second := p.peer.begin("mutex", p.path)
 	p.children(p.path, 2)
 	third := async(func() (*recipes.Grant, error) { return m.Lock(p.ctx) })
@@ -145,7 +145,7 @@ func (p *pair) mutex() {
 	p.children(p.path, 4)
 	p.peer.begin("participants", p.path).expect("4")
 	second.silent()
-	p.no(first.Release(p.ctx))
+	p.must(first.Release(p.ctx))
 	second.expect("held")
 	pending(p, third)
 	fourth.silent()
@@ -155,7 +155,7 @@ func (p *pair) mutex() {
 		p.Errorf("token %d after %d", g.FencingToken(), first.FencingToken())
 	}
 	fourth.silent()
-	p.no(g.Release(p.ctx))
+	p.must(g.Release(p.ctx))
 	fourth.expect("held")
 	fourth.release()
 	p.children(p.path, 0)
@@ -165,7 +165,7 @@ func (p *pair) mutex() {
 func (p *pair) revoke() {
 	m := recipes.NewMutex(p.c, p.path)
 	g, err := m.Lock(p.ctx)
-	p.no(err)
+	p.must(err)
 	p.peer.begin("try", p.path).expect("refused")
 	p.peer.begin("revoke", p.path).expect("asked")
 	select {
@@ -173,13 +173,13 @@ func (p *pair) revoke() {
 	case <-p.ctx.Done():
 		p.Fatal("Curator's Revoker is not heard")
 	}
-	p.no(g.Release(p.ctx))
+	p.must(g.Release(p.ctx))
 	d := p.peer.begin("mutex", p.path)
 	d.expect("held")
 	if _, err := m.TryLock(p.ctx); !errors.Is(err, recipes.ErrNotAcquired) {
 		p.Errorf("TryLock: %v, want %v", err, recipes.ErrNotAcquired)
 	}
-	p.no(m.Revoke(p.ctx))
+	p.must(m.Revoke(p.ctx))
 	d.expect("revoked")
 	d.release()
 }
@@ -188,22 +188,22 @@ func (p *pair) revoke() {
 func (p *pair) leaderSelector() {
 	m := recipes.NewMutex(p.c, p.path)
 	g, err := m.Lock(p.ctx)
-	p.no(err)
+	p.must(err)
 	d := p.peer.begin("selector", p.path)
 	p.children(p.path, 2)
 	last := async(func() (*recipes.Grant, error) { return m.Lock(p.ctx) })
 	p.children(p.path, 3)
 	d.silent()
-	p.no(g.Release(p.ctx))
+	p.must(g.Release(p.ctx))
 	d.expect("held")
 	list, err := m.Participants(p.ctx)
-	p.no(err)
+	p.must(err)
 	if string(list[0].Data) != "curator-"+d.id {
 		p.Errorf("the holder is %q", list[0].Data)
 	}
 	pending(p, last)
 	d.release()
-	p.no(await(p, last).Release(p.ctx))
+	p.must(await(p, last).Release(p.ctx))
 }
 
 // Readers of both share, writers of both do not, and no reader overtakes a writer.
@@ -211,7 +211,7 @@ func (p *pair) rwMutex() {
 	l := recipes.NewRWMutex(p.c, p.path)
 	rlock := func() (*recipes.Grant, error) { return l.RLock(p.ctx) }
 	r1, err := rlock()
-	p.no(err)
+	p.must(err)
 	r2 := p.peer.begin("read", p.path)
 	r2.expect("held") // both read
 	w3 := p.peer.begin("write", p.path)
@@ -222,7 +222,7 @@ func (p *pair) rwMutex() {
 	p.children(p.path, 5)
 	r6 := p.peer.begin("read", p.path)
 	p.children(p.path, 6)
-	p.no(r1.Release(p.ctx))
+	p.must(r1.Release(p.ctx))
 	w3.silent()
 	r2.release()
 	w3.expect("held")
@@ -230,14 +230,14 @@ func (p *pair) rwMutex() {
 	w3.release()
 	g4 := await(p, r4)
 	pending(p, w5)
-	p.no(g4.Release(p.ctx))
+	p.must(g4.Release(p.ctx))
 	g5 := await(p, w5)
 	r6.silent()
 	// Downgraded, the writer reads together with the reader behind it.
 	down, err := l.Downgrade(p.ctx, g5)
-	p.no(err)
+	p.must(err)
 	r6.expect("held")
-	p.no(down.Release(p.ctx))
+	p.must(down.Release(p.ctx))
 	r6.release()
 }
 
@@ -246,7 +246,7 @@ func (p *pair) semaphore() {
 	s := recipes.NewSemaphore(p.c, p.path, 2)
 	acquire := func() (*recipes.Grant, error) { return s.Acquire(p.ctx) }
 	g1, err := acquire()
-	p.no(err)
+	p.must(err)
 	d2 := p.peer.begin("semaphore", p.path, 2)
 	d2.expect("held")
 	if _, err := s.TryAcquire(p.ctx); !errors.Is(err, recipes.ErrNotAcquired) {
@@ -257,11 +257,11 @@ func (p *pair) semaphore() {
 	g4 := async(acquire)
 	p.children(p.path+"/locks", 2)
 	d3.silent()
-	p.no(g1.Release(p.ctx))
+	p.must(g1.Release(p.ctx))
 	d3.expect("held")
 	pending(p, g4)
 	d2.release()
-	p.no(await(p, g4).Release(p.ctx))
+	p.must(await(p, g4).Release(p.ctx))
 	d3.release()
 	p.children(p.path+"/leases", 0)
 }
@@ -270,22 +270,22 @@ func (p *pair) semaphore() {
 func (p *pair) election() {
 	e := recipes.NewElection(p.c, p.path, recipes.WithData([]byte("go")))
 	first, err := e.Campaign(p.ctx)
-	p.no(err)
+	p.must(err)
 	second := p.peer.begin("latch", p.path)
 	p.children(p.path, 2)
 	third := async(func() (*recipes.Term, error) { return e.Campaign(p.ctx) })
 	p.children(p.path, 3)
 	second.eventually("list", "go*,curator-"+second.id+",go")
 	second.silent()
-	p.no(first.Resign(p.ctx))
+	p.must(first.Resign(p.ctx))
 	second.expect("held")
 	leader, err := e.Leader(p.ctx)
-	p.no(err)
+	p.must(err)
 	if string(leader.Data) != "curator-"+second.id {
 		p.Errorf("the leader is %q", leader.Data)
 	}
 	pending(p, third)
 	second.release()
-	p.no(await(p, third).Resign(p.ctx))
+	p.must(await(p, third).Resign(p.ctx))
 	p.children(p.path, 0)
 }

@@ -19,15 +19,15 @@ import (
 // What one sets the other waits for, and removes.
 func (p *pair) barrier() {
 	b := recipes.NewBarrier(p.c, p.path)
-	p.no(b.Set(p.ctx))
+	p.must(b.Set(p.ctx))
 	d := p.peer.begin("wait", p.path)
 	d.expect("waits")
-	p.no(b.Remove(p.ctx))
+	p.must(b.Remove(p.ctx))
 	d.expect("passed")
 	d = p.peer.begin("barrier", p.path)
 	d.expect("set")
 	waiting := async(func() (struct{}, error) { return struct{}{}, b.Wait(p.ctx) })
-	p.no(p.c.Sync(p.ctx, p.path))
+	p.must(p.c.Sync(p.ctx, p.path))
 	pending(p, waiting)
 	d.say("do remove")
 	d.expect("removed")
@@ -74,14 +74,14 @@ func (p *pair) doubleBarrier() {
 func (p *pair) group() {
 	g := recipes.NewGroup(p.c, p.path)
 	m, err := g.Join(p.ctx, "go", []byte("x"))
-	p.no(err)
+	p.must(err)
 	d := p.peer.begin("group", p.path, "java")
 	d.expect("held")
 	d.eventually("list", "go=x,java=data of java")
 	p.members(g, "go=x java=data of java")
-	p.no(m.Set(p.ctx, []byte("y")))
+	p.must(m.Set(p.ctx, []byte("y")))
 	d.eventually("list", "go=y,java=data of java")
-	p.no(m.Leave(p.ctx))
+	p.must(m.Leave(p.ctx))
 	d.eventually("list", "java=data of java")
 	d.release()
 	p.members(g, "")
@@ -91,7 +91,7 @@ func (p *pair) members(g *recipes.Group, want string) {
 	p.Helper()
 	wait.Succeeds(p, "the members are "+want, func() error {
 		list, err := g.Members(p.ctx)
-		p.no(err)
+		p.must(err)
 		got := ""
 		for i, m := range list {
 			if i > 0 {
@@ -111,7 +111,7 @@ func (p *pair) counter() {
 	n := recipes.NewCounter(p.c, p.path)
 	p.peer.begin("atomic", p.path, 5).expect("5")
 	sum, err := n.Add(p.ctx, -7)
-	p.no(err)
+	p.must(err)
 	if sum != -2 {
 		p.Errorf("the sum is %d, want -2", sum)
 	}
@@ -122,7 +122,7 @@ func (p *pair) counter() {
 	}
 	for range 20 {
 		_, err := n.Add(p.ctx, 1)
-		p.no(err)
+		p.must(err)
 	}
 	added := int64(0)
 	for _, d := range deeds {
@@ -148,7 +148,7 @@ func (p *pair) config() {
 			return int32(binary.BigEndian.Uint32(b)), nil
 		},
 	})
-	p.no(err)
+	p.must(err)
 	defer f.Close()
 	d.say("do set 7")
 	d.expect("set")
@@ -162,7 +162,7 @@ func (p *pair) config() {
 			p.Fatal("the Config does not follow")
 		}
 	}
-	p.no(f.Update(p.ctx, func(v int32) (int32, error) { return v * 6, nil }))
+	p.must(f.Update(p.ctx, func(v int32) (int32, error) { return v * 6, nil }))
 	d.eventually("get", "42")
 	d.release()
 }
@@ -171,7 +171,7 @@ func (p *pair) config() {
 func (p *pair) queue() {
 	q := recipes.NewQueue(p.c, p.path)
 	p.peer.begin("put", p.path, "plain", "a", 0).expect("put")
-	p.no(q.Put(p.ctx, []byte("b")))
+	p.must(q.Put(p.ctx, []byte("b")))
 	p.peer.begin("put", p.path, "plain", "c", 0).expect("put")
 	for _, want := range []string{"a", "b"} {
 		p.take(q, want)
@@ -179,7 +179,7 @@ func (p *pair) queue() {
 	d := p.peer.begin("take", p.path, "plain")
 	d.expect("held")
 	d.expect("took c")
-	p.no(q.Put(p.ctx, []byte("d")))
+	p.must(q.Put(p.ctx, []byte("d")))
 	d.expect("took d")
 	p.children(p.path, 0)
 	d.release()
@@ -193,19 +193,19 @@ type taker interface {
 func (p *pair) take(q taker, want string) {
 	p.Helper()
 	item, err := q.Take(p.ctx)
-	p.no(err)
+	p.must(err)
 	if string(item.Data) != want {
 		p.Errorf("took %q, want %q", item.Data, want)
 	}
-	p.no(item.Complete(p.ctx))
+	p.must(item.Complete(p.ctx))
 }
 
 func (p *pair) priorityQueue() {
 	q := recipes.NewPriorityQueue(p.c, p.path)
 	p.peer.begin("put", p.path, "priority", "late", 9).expect("put")
-	p.no(q.Put(p.ctx, -3, []byte("first")))
+	p.must(q.Put(p.ctx, -3, []byte("first")))
 	p.peer.begin("put", p.path, "priority", "middle", -1).expect("put")
-	p.no(q.Put(p.ctx, 100, []byte("last")))
+	p.must(q.Put(p.ctx, 100, []byte("last")))
 	for _, want := range []string{"first", "middle"} {
 		p.take(q, want)
 	}
@@ -221,13 +221,13 @@ func (p *pair) delayQueue() {
 	q := recipes.NewDelayQueue(p.c, p.path)
 	soon := time.Now().Add(300 * time.Millisecond)
 	p.peer.begin("put", p.path, "delay", "second", soon.UnixMilli()).expect("put")
-	p.no(q.Put(p.ctx, soon.Add(-time.Second), []byte("first")))
+	p.must(q.Put(p.ctx, soon.Add(-time.Second), []byte("first")))
 	p.take(q, "first")
 	p.take(q, "second")
 	if time.Now().Before(soon.Truncate(time.Millisecond)) {
 		p.Error("an item was taken before its time")
 	}
-	p.no(q.Put(p.ctx, time.Now(), []byte("third")))
+	p.must(q.Put(p.ctx, time.Now(), []byte("third")))
 	d := p.peer.begin("take", p.path, "delay")
 	d.expect("held")
 	d.expect("took third")
@@ -239,7 +239,7 @@ func (p *pair) delayQueue() {
 // of all kinds; and so does ours.
 func (p *pair) caches() {
 	_, _, err := p.c.Create(p.ctx, p.path, []byte("r"), client.Persistent)
-	p.no(err)
+	p.must(err)
 	var all []*deed
 	for _, kind := range []string{"cache", "pathcache", "treecache"} {
 		d := p.peer.begin(kind, p.path)
@@ -247,19 +247,19 @@ func (p *pair) caches() {
 		all = append(all, d)
 	}
 	ours, err := client.NewCache(p.ctx, p.c, p.path)
-	p.no(err)
+	p.must(err)
 	defer ours.Close()
 	for i := range 20 {
 		_, _, err := p.c.Create(p.ctx, fmt.Sprintf("%s/%d", p.path, i), nil, client.Persistent)
-		p.no(err)
+		p.must(err)
 	}
 	for i := range 18 {
-		p.no(p.c.Delete(p.ctx, fmt.Sprintf("%s/%d", p.path, i), client.AnyVersion))
+		p.must(p.c.Delete(p.ctx, fmt.Sprintf("%s/%d", p.path, i), client.AnyVersion))
 	}
 	_, err = p.c.Set(p.ctx, p.path+"/18", []byte("x"), client.AnyVersion)
-	p.no(err)
+	p.must(err)
 	_, _, err = p.c.Create(p.ctx, p.path+"/19/deep", []byte("y"), client.Persistent)
-	p.no(err)
+	p.must(err)
 	top := fmt.Sprintf("%s/18=x,%s/19=", p.path, p.path)
 	// Sorted as texts, in which / is before =.
 	whole := fmt.Sprintf("%[1]s/18=x,%[1]s/19/deep=y,%[1]s/19=,%[1]s=r", p.path)
@@ -291,7 +291,7 @@ func (p *pair) serversDie() {
 	leads := p.peer.begin("latch", p.path+"-latch")
 	leads.expect("held")
 	g, err := mine.Lock(p.ctx)
-	p.no(err)
+	p.must(err)
 	waits := p.peer.begin("mutex", p.path+"-go")
 	p.children(p.path+"-go", 2)
 	next := async(func() (*recipes.Grant, error) { return recipes.NewMutex(p.c, p.path).Lock(p.ctx) })
@@ -305,17 +305,17 @@ func (p *pair) serversDie() {
 		for errors.Is(err, client.ErrOutcomeUnknown) {
 			err = p.c.EnsurePath(p.ctx, p.path+"-tree", client.Persistent)
 		}
-		p.no(err)
+		p.must(err)
 		s.Start()
 		p.e.WaitServing()
 	}
 	waits.silent()
 	pending(p, next)
-	p.no(g.Release(p.ctx))
+	p.must(g.Release(p.ctx))
 	waits.expect("held")
 	waits.release()
 	held.release()
-	p.no(await(p, next).Release(p.ctx))
+	p.must(await(p, next).Release(p.ctx))
 	leads.release()
 	cache.eventually("list", p.path+"-tree=")
 	cache.release()

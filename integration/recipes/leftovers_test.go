@@ -45,10 +45,10 @@ func (s *soak) nothingLeft() {
 	wait.Succeeds(s, "no znode is left", func() error {
 		return errors.Join(probe.Sync(s.ctx, root), left(s.ctx, probe, root))
 	})
-	s.no(probe.Close())
+	s.must(probe.Close())
 	wait.Succeeds(s, "no watch is left at the servers", s.noWatches)
 	for _, c := range s.clients {
-		s.no(c.Close())
+		s.must(c.Close())
 	}
 	wait.Succeeds(s, "no goroutine of the clients is left", func() error {
 		return running(clientCode)
@@ -70,7 +70,7 @@ func (s *soak) lastRound() {
 		}()
 	}
 	for range s.clients {
-		s.no(<-errs)
+		s.must(<-errs)
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *soak) startQueues() {
 		plain.check(recipes.NewQueue(c, path("queue")))
 		urgent.check(recipes.NewPriorityQueue(c, path("priority")))
 		late.check(recipes.NewDelayQueue(c, path("delay")))
-		s.no(c.Close())
+		s.must(c.Close())
 	})
 }
 
@@ -139,15 +139,15 @@ func (l *ledger) check(q anyQueue) {
 		item, err := q.TryTake(s.ctx)
 		if errors.Is(err, recipes.ErrEmpty) {
 			n, err := q.Len(s.ctx)
-			s.no(err)
+			s.must(err)
 			if n == 0 {
 				break
 			}
 			rest(s.ctx, 10*time.Millisecond)
 			continue // claimed in a session that has to end yet, or not due
 		}
-		s.no(err)
-		s.no(l.finish(item, false))
+		s.must(err)
+		s.must(l.finish(item, false))
 		left++
 	}
 	for name := range l.put {

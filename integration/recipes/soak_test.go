@@ -87,7 +87,7 @@ func TestSoak_ServersKilledAndPaused(t *testing.T) {
 		w := &wire{conns: map[net.Conn]bool{}}
 		s.clients, s.wires = append(s.clients, s.connect(client.WithDialer(w.dial))), append(s.wires, w)
 	}
-	s.no(s.clients[0].EnsurePath(ctx, root, client.Persistent))
+	s.must(s.clients[0].EnsurePath(ctx, root, client.Persistent))
 	s.startGrants()
 	s.startQueues()
 	s.startBarriers()
@@ -125,12 +125,12 @@ func (s *soak) connect(opts ...client.Option) *client.Client {
 		client.WithSessionTimeout(sessionTimeout),
 		client.WithBackoff(10*time.Millisecond, 100*time.Millisecond),
 	}, opts...)...)
-	s.no(err)
+	s.must(err)
 	s.Cleanup(func() { _ = c.Close() }) // it is closed already if all is well
 	return c
 }
 
-func (s *soak) no(err error) {
+func (s *soak) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)

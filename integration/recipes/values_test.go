@@ -49,27 +49,27 @@ func (s *soak) startValues() {
 			return counted.note(err)
 		})
 		f, err := recipes.NewValue(s.ctx, c, path("config"), recipes.JSON[setting]())
-		s.no(err)
+		s.must(err)
 		s.work(fmt.Sprintf("config %d", i), func(ctx context.Context) error {
 			return changed.note(f.Update(ctx, func(v setting) (setting, error) { v.N++; return v, nil }))
 		})
 		s.atEnd(func() { s.configConverges(i, f) })
 		s.startMember(i, c)
 		cache, err := client.NewCache(s.ctx, c, path("group"))
-		s.no(err)
+		s.must(err)
 		s.atEnd(func() { s.cacheConverges(i, c, cache) })
 	}
 	s.atEnd(func() {
 		c := s.connect()
 		v, err := recipes.NewCounter(c, path("counter")).Get(s.ctx)
-		s.no(err)
+		s.must(err)
 		counted.check(s, "the counter", v)
 		data, _, err := c.Get(s.ctx, path("config"))
-		s.no(err)
+		s.must(err)
 		var last setting
-		s.no(json.Unmarshal(data, &last))
+		s.must(json.Unmarshal(data, &last))
 		changed.check(s, "the setting", last.N)
-		s.no(c.Close())
+		s.must(c.Close())
 	})
 }
 
@@ -77,9 +77,9 @@ func (s *soak) startValues() {
 func (s *soak) configConverges(i int, f *recipes.Value[setting]) {
 	s.Helper()
 	c := s.clients[i]
-	s.no(c.Sync(s.ctx, root))
+	s.must(c.Sync(s.ctx, root))
 	_, stat, err := c.Get(s.ctx, path("config"))
-	s.no(err)
+	s.must(err)
 	wait.Succeeds(s, fmt.Sprintf("config %d is that of the znode", i), func() error {
 		if have := f.Stat(); have.Mzxid != stat.Mzxid {
 			return fmt.Errorf("it has %#x, want %#x; %w", int64(have.Mzxid), int64(stat.Mzxid), f.Err())
@@ -92,13 +92,13 @@ func (s *soak) configConverges(i int, f *recipes.Value[setting]) {
 // cacheConverges waits until a Cache is what can be read, and closes it.
 func (s *soak) cacheConverges(i int, c *client.Client, cache *client.Cache) {
 	s.Helper()
-	s.no(c.Sync(s.ctx, root))
+	s.must(c.Sync(s.ctx, root))
 	names, _, err := c.Children(s.ctx, path("group"))
-	s.no(err)
+	s.must(err)
 	want := map[string]client.Zxid{}
 	for _, name := range names {
 		_, stat, err := c.Get(s.ctx, path("group/"+name))
-		s.no(err)
+		s.must(err)
 		want[path("group/"+name)] = stat.Mzxid
 	}
 	wait.Succeeds(s, fmt.Sprintf("cache %d is what can be read", i), func() error {
@@ -121,7 +121,7 @@ func (s *soak) cacheConverges(i int, c *client.Client, cache *client.Cache) {
 func (s *soak) startMember(i int, c *client.Client) {
 	group := recipes.NewGroup(c, path("group"))
 	stays, err := group.Join(s.ctx, fmt.Sprintf("stays-%d", i), []byte("0"))
-	s.no(err)
+	s.must(err)
 	n := 0
 	s.work(fmt.Sprintf("member %d", i), func(ctx context.Context) error {
 		n++
@@ -148,7 +148,7 @@ func (s *soak) startMember(i int, c *client.Client) {
 			s.errorf("member %d is not kept: %v", i, err)
 		}
 	})
-	s.leave = append(s.leave, func() { s.no(stays.Leave(s.ctx)) })
+	s.leave = append(s.leave, func() { s.must(stays.Leave(s.ctx)) })
 }
 
 // watchGroup follows group and registry until the end, and checks that what was told
