@@ -386,7 +386,7 @@ func TestServer_Origin(t *testing.T) {
 		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key") {
 		t.Errorf("an allowed origin's preflight gets %v, want PUT and Idempotency-Key", h)
 	}
-	if h := c.do("OPTIONS", "/v1/sync").is(204).header; h.Get("Allow") != "OPTIONS, POST" {
+	if h := c.do("OPTIONS", "/v1/sync").want(204).header; h.Get("Allow") != "OPTIONS, POST" {
 		t.Errorf("Allow is %q, want OPTIONS, POST", h.Get("Allow"))
 	}
 }

@@ -9,7 +9,7 @@ func TestGroup_MembersComeAndGo(t *testing.T) {
 	e := shared()
 	target, path := queueURL(t, "groups")
 	a, b := newCoordinator(t, e.urls[0]), newCoordinator(t, e.urls[1])
-	if m := a.get(target).is(200).has("path", path).field("members").([]any); len(m) != 0 {
+	if m := a.get(target).want(200).has("path", path).field("members").([]any); len(m) != 0 {
 		t.Errorf("a group that does not exist has the members %v", m)
 	}
 	one := a.put(target+"/members/one", "10.0.0.1:80").want(201)
@@ -27,8 +27,8 @@ func TestGroup_MembersComeAndGo(t *testing.T) {
 	b.delete(target+"/members/one").problem(403, "NOAUTH")
 	a.delete(target + "/members/one").want(204)
 	a.delete(target+"/members/one").problem(404, "NONODE")
-	b.delete("/v1/sessions/" + b.id).is(204)
-	if m := a.get(target + "?consistency=linearizable").is(200).field("members").([]any); len(m) != 0 {
+	b.delete("/v1/sessions/" + b.id).want(204)
+	if m := a.get(target + "?consistency=linearizable").want(200).field("members").([]any); len(m) != 0 {
 		t.Errorf("after its session ended the group has the members %v", m)
 	}
 }

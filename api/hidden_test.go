@@ -114,7 +114,7 @@ func TestRegression_Commands_AskForAnIdentity(t *testing.T) {
 	e := fresh(t, 1, func(s *config.Settings) { s.Auth.SuperDigest, s.Auth.Schemes = "", []string{"digest"} })
 	c := newClient(t, e.urls[0])
 	for _, command := range []string{"dump", "watches", "watches_by_path", "connections", "stats"} {
-		if a := c.get("/commands/" + command).is(401); a.json["title"] != "an identity is needed" {
+		if a := c.get("/commands/" + command).want(401); a.json["title"] != "an identity is needed" {
 			t.Errorf("%s is answered with %s, want: an identity is needed", a.what, a.body)
 		}
 		c.with(basic("ann:x")).get("/commands/"+command).want(200).has("error", nil)

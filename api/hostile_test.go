@@ -49,7 +49,7 @@ func TestHostile_SmuggledProxyHeaders(t *testing.T) {
 	ask := func(more string) string {
 		return "GET /v1/cluster HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\n" + more
 	}
-	if code, body := says(t, url, ask("\r\n")); code != http.StatusOK {
+	if code, body := sendRaw(t, url, ask("\r\n")); code != http.StatusOK {
 		t.Fatalf("the request without tricks: %d %s, want 200", code, body)
 	}
 	for _, h := range []string{
@@ -61,7 +61,7 @@ func TestHostile_SmuggledProxyHeaders(t *testing.T) {
 		"Forwarded : for=192.0.2.1", " Forwarded: for=192.0.2.1", "X: y\r\n Forwarded: x\r\nVia: 1.1 x", "\x00Forwarded: x",
 	} {
 		// A line that begins with a blank continues the one before, which is the token.
-		if code, body := says(t, url, ask(h+"\r\n\r\n")); !slices.Contains([]int{400, 401, 403}, code) {
+		if code, body := sendRaw(t, url, ask(h+"\r\n\r\n")); !slices.Contains([]int{400, 401, 403}, code) {
 			t.Errorf("with %q: %d %s, want 400, 401 or 403", h, code, body)
 		}
 	}
@@ -71,7 +71,7 @@ func TestHostile_SmuggledProxyHeaders(t *testing.T) {
 		"Content-Length: +3\r\n\r\nabc", "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n",
 		"Transfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n", "Host: evil.example\r\n\r\n",
 	} {
-		if code, body := says(t, url, ask(h)); code != http.StatusBadRequest && code != http.StatusNotImplemented {
+		if code, body := sendRaw(t, url, ask(h)); code != http.StatusBadRequest && code != http.StatusNotImplemented {
 			t.Errorf("with %q: %d %s, want 400 or 501", h, code, body)
 		}
 	}

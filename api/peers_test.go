@@ -48,7 +48,7 @@ func TestPeers_OfWhatIsPassedOn(t *testing.T) {
 	for member, text := range map[string]string{
 		"detail": "^server: server 2 does not answer: " + short, "reason": "^down: " + short, "cause": `dial tcp .*` + "connection refused$",
 	} {
-		if got := super.get("/metrics?server=2").is(502).text(member); !regexp.MustCompile(text).MatchString(got) {
+		if got := super.get("/metrics?server=2").want(502).text(member); !regexp.MustCompile(text).MatchString(got) {
 			t.Errorf("%s is %q, want a match of %s", member, got, text)
 		}
 	}

@@ -152,7 +152,7 @@ func TestRegression_Cluster_WhoTakesNoPartSaysSo(t *testing.T) {
 			op.get("/v1/cluster"), op.post("/v1/cluster/members", "{}"), op.delete("/v1/cluster/members/2"),
 			op.post("/v1/cluster/members/3/token", ""), op.post("/v1/cluster/transfer", ""), op.put("/v1/cluster/level", "{}"),
 		} {
-			if a.is(503).has("title", title); a.header.Get("Retry-After") != "" {
+			if a.want(503).has("title", title); a.header.Get("Retry-After") != "" {
 				t.Errorf("%s: headers %v, want no Retry-After", a.what, a.header)
 			}
 		}

@@ -70,7 +70,7 @@ func TestZnode_Headers(t *testing.T) {
 		a.header.Get("Zk-Consistency") != "linearizable" {
 		t.Errorf("headers %v, want server 2, a leader, and the zxid of the write", a.header)
 	}
-	if h := c.get("/v1/znodes/").is(200).header; h.Get("Zk-Consistency") != "local" {
+	if h := c.get("/v1/znodes/").want(200).header; h.Get("Zk-Consistency") != "local" {
 		t.Errorf("Zk-Consistency is %q, want local", h.Get("Zk-Consistency"))
 	}
 }

@@ -29,8 +29,12 @@ func TestMux_ListenHTTP_WhileItIsOpen(t *testing.T) {
 		if _, err := a.Dial(t.Context(), KindHTTP, "b", 2); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := l.Accept(); err != nil || c.(*Conn).ServerID() != 1 {
-			t.Fatal(c, err)
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id := c.(*Conn).ServerID(); id != 1 {
+			t.Fatalf("a connection of server %d, want server 1", id)
 		}
 		ended := make(chan error)
 		go func() {
