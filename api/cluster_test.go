@@ -230,7 +230,7 @@ func TestIdentities_TokensAndAdministrators(t *testing.T) {
 	free.delete(root).want(204)
 }
 
-// Credentials for somebody else close neither health nor metrics.
+// Another user's credentials close neither health nor metrics.
 func TestOpenOperations_TakeForeignCredentials(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	for _, h := range []string{"Authorization: Bearer of-another-system", "Authorization: x", basic("who:ever")} {

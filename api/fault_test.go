@@ -188,7 +188,7 @@ func TestServer_Unimplemented(t *testing.T) {
 		problem(501, "UNIMPLEMENTED")
 }
 
-// Whoever asks for more than there is gets an answer at once.
+// A client that asks for more than there is gets an answer at once.
 func TestServer_Bounds(t *testing.T) {
 	d, url := serve(t, shared().nodes[0])
 	c := newClient(t, url)
@@ -238,8 +238,8 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseRecorder.WriteHeader(status)
 }
 
-// A connection's deadlines outlive a request: an answer without a body must not be
-// sent under the one of the request before, and a body that nobody reads is bounded.
+// A connection's deadlines outlive a request: an answer without a body must not be sent under
+// the one of the request before, and a body that no one reads is bounded.
 func TestServer_DeadlinesAreNew(t *testing.T) {
 	d, url := serve(t, shared().nodes[0])
 	r := root(t, newClient(t, url))
@@ -259,8 +259,8 @@ func TestServer_DeadlinesAreNew(t *testing.T) {
 	}
 }
 
-// One address took all connections, and no probe was answered any more: the chart restarts servers for that. An address
-// has half of them, and this machine some of its own.
+// One address took all connections, and probes were no longer answered: the chart restarts servers for that. An
+// address has half of them, and this machine some of its own.
 func TestServer_TooManyConnections(t *testing.T) {
 	d, url := serve(t, shared().nodes[0])
 	c := newClient(t, url)
@@ -301,7 +301,7 @@ func TestServer_BodyThatStops_IsAnswered(t *testing.T) {
 		"Content-Length: 4", "Content-Length: 1003", "Content-Length: 100003", "Content-Length: 300003",
 		"Transfer-Encoding: chunked",
 	} {
-		for _, method := range []string{"PUT", "BREW"} { // which nobody reads the body of
+		for _, method := range []string{"PUT", "BREW"} { // whose body is not read
 			conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 			if err != nil {
 				t.Fatal(err)
@@ -477,7 +477,8 @@ func TestProblems_CoverTheCodes(t *testing.T) {
 	}
 }
 
-// 64 sockets that announced four megabytes each, and sent nothing, had everybody's writes refused.
+// 64 sockets that announced four megabytes each, and sent nothing, made the server refuse all
+// writes.
 func TestRegression_Bodies_CountWhatHasArrived(t *testing.T) {
 	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.REST.Limits.BodyBytes = 16 << 20 })
 	r := root(t, newClient(t, shared().urls[0]))
@@ -493,8 +494,8 @@ func TestRegression_Bodies_CountWhatHasArrived(t *testing.T) {
 	}
 }
 
-// Nor do bodies that all but the last byte has come of: whoever sends them, others' are taken, and so are those of
-// their address. The first that stand still go.
+// Nor do bodies of which all but the last byte has arrived: the bodies of other clients are accepted, and so are
+// others of the same address. The first that make no progress are dropped.
 func TestRegression_Bodies_HalfSentMakeRoom(t *testing.T) {
 	const size = 1 << 20
 	d, url := serve(t, shared().nodes[0], func(c *api.Config) { c.REST.Limits.BodyBytes = 8 * size })

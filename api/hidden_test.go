@@ -12,8 +12,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
-// What ACLs hide was shown to everybody by AdminServer's commands, and the watches and identities of a session by its
-// resource. No GET of whatever operation tells a stranger of it, and administrators are told.
+// AdminServer's commands showed to everyone what ACLs hide, and so did the resource of a session with its watches
+// and identities. No GET of any operation tells a stranger of it; administrators see it.
 func TestRegression_Strangers_AreNotToldWhatACLsHide(t *testing.T) {
 	tier.Seconds(t)
 	for name, super := range map[string]string{"with a super user": superDigest, "with none": ""} {
@@ -81,7 +81,8 @@ func hideSomething(t *testing.T, e *ensemble) (session string) {
 	return fmt.Sprintf("0x%x", uint64(zk.SessionID()))
 }
 
-// readable is what there is to be read: every GET that waits for nothing, and AdminServer's commands.
+// readable are the resources that can be read: every GET that waits for nothing, and AdminServer's
+// commands.
 func readable(t *testing.T, c *client, session string) (targets []string) {
 	t.Helper()
 	fill := strings.NewReplacer("{path}", "private", "{id}", session, "{ticket}", "x", "{name}", "x")
@@ -108,7 +109,7 @@ func readable(t *testing.T, c *client, session string) (targets []string) {
 	return targets
 }
 
-// A server that asks clients for an identity shows nobody without one what others do.
+// A server that asks clients for an identity shows clients without one nothing of others.
 func TestRegression_Commands_AskForAnIdentity(t *testing.T) {
 	tier.Seconds(t)
 	e := fresh(t, 1, func(s *config.Settings) { s.Auth.SuperDigest, s.Auth.Schemes = "", []string{"digest"} })
@@ -154,7 +155,7 @@ func TestRegression_IfMatch_TellsNoVersionOfWhatIsHidden(t *testing.T) {
 			t.Errorf("with the right version %s, with a wrong one %s", bodies[i], bodies[half+i])
 		}
 	}
-	// Who may, is told.
+	// A client with the right learns the reason.
 	ann.with(`If-Match: "0x1"`).put(r+"/private/below", "x").problem(412, "BADVERSION")
 	ann.with("If-Match: "+right).put(r+"/private/below", "x").want(200)
 	c.post(r+"/open", "").want(201)
@@ -162,7 +163,7 @@ func TestRegression_IfMatch_TellsNoVersionOfWhatIsHidden(t *testing.T) {
 	c.with(`If-Match: "0x1"`).put(r+"/none", "x").problem(404, "NONODE")
 }
 
-// Whose a lock or a member is was told to who may not read it.
+// The owner of a lock or of a member was shown to clients that may not read it.
 func TestRegression_Owners_OfWhatIsHidden(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)

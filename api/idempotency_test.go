@@ -156,7 +156,7 @@ func TestServer_Idempotency_LostAnswers(t *testing.T) {
 	}
 }
 
-// The repetition of what ends a session has no session to prove any more.
+// The repetition of a request that ends a session no longer has a session to prove.
 func TestServer_Idempotency_SessionsLostAnswers(t *testing.T) {
 	e := shared()
 	lossy, lose := losing(t, 0)

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// waiter is another client's process in the queue of a lock or an election. It says
-// "queued" and "held", waits for a line, and says "released". Any program that does so can
-// stand in the queue of a test here; Curator's is to be started like the others.
+// waiter is another client's process in the queue of a lock or an election. It prints "queued"
+// and "held", waits for a line, and prints "released". Any program that does so can queue in a
+// test here; Curator's is started like the others.
 type waiter struct {
 	testing.TB
 	name  string

@@ -113,7 +113,7 @@ func TestLock_WaitNot(t *testing.T) {
 	keyed.post(target+"?wait=0s", "").want(409).contains("held by another")
 }
 
-// Whoever waits lives: the request keeps a session alive that is shorter than the wait.
+// A client that waits lives: the request keeps a session alive that is shorter than the wait.
 func TestLock_WaitKeepsTheSession(t *testing.T) {
 	tier.Seconds(t)
 	e := shared()
@@ -158,7 +158,7 @@ func TestLock_NoHerd(t *testing.T) {
 	}
 }
 
-// counting counts how often somebody begins to wait.
+// counting counts how often a request begins to wait.
 type counting struct {
 	*server.Server
 	follows *atomic.Int64

@@ -45,9 +45,9 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 	return &contract{doc: doc, seen: map[string]bool{}}, nil
 })
 
-// find returns the operation for a request: the paths' variables are the only ones
-// with a meaning, {path} takes slashes. What follows a {path} is told from a part of it
-// by the method.
+// find returns the operation for a request: the paths' variables are the only ones with a
+// meaning, {path} takes slashes. The method distinguishes a part of a {path} from what follows
+// it.
 func (c *contract) find(method, path string) (template string, op *openapi3.Operation) {
 	if method == http.MethodHead {
 		method = http.MethodGet

@@ -64,7 +64,7 @@ func TestOrder_OfSeveralFaultsTheFirstIsReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		auth auth.Config
 		wrong
-		last int // the status of what has no fault any more
+		last int // the status of a request without a fault
 	}{
 		"an operation for administrators": {auth.Config{SuperDigest: superDigest}, wrong{
 			"PATCH", "/v1/snapshot?misspelt=1&consistency=none", "evil.example", everything, []fault{

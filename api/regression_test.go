@@ -12,8 +12,9 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
-// A server that has lost its majority, or was removed, hears of no change any more: what
-// waits there has to go on elsewhere, as at a drain, and not to be told that all is quiet.
+// A server that has lost its majority, or was removed, learns of no more changes: requests that
+// wait there must continue elsewhere, as at a drain, and must not be answered that nothing has
+// happened.
 func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()

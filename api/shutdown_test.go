@@ -89,8 +89,8 @@ func halfClosed(t *testing.T, url, request, header, body string) (status int, an
 	return resp.StatusCode, string(b)
 }
 
-// A client that had closed its side of the connection was told that the outcome of its write was not known, which
-// it was: scripts that tried again made doubles.
+// A client that had closed its side of the connection got the answer that the outcome of its write was not known,
+// although it was: scripts that tried again made duplicates.
 func TestRegression_HalfClosed_GetsTheAnswer(t *testing.T) {
 	srv := shared().nodes[0].Server()
 	_, url := serveReplaced(t, shared().nodes[0], faulty{Server: srv, do: func(ctx context.Context, c *state.Command) (state.Result, error) {

@@ -167,8 +167,8 @@ func (e *ensemble) sameState(t *testing.T, c *client) {
 	})
 }
 
-// The leader stops while a backup is on its way: what is told of it is true, and it
-// can be repeated.
+// The leader stops while a backup is on its way: the report about it is true, and it can be
+// repeated.
 func TestRestore_LeaderStops(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
@@ -296,7 +296,7 @@ func relabelled(t *testing.T, file string, ensemble [16]byte) string {
 	return b.String()
 }
 
-// One restore at a time: a second is told so while the first still comes.
+// One restore at a time: a second is refused while the first still arrives.
 func TestRestore_OneAtATime(t *testing.T) {
 	t.Parallel()
 	e := fresh(t, 1)

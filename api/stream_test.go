@@ -52,7 +52,7 @@ func (c *client) stream(target string) *stream {
 			c.Fatal(err)
 		}
 		select {
-		case <-time.After(50 * time.Millisecond): // as it was told to
+		case <-time.After(50 * time.Millisecond): // as requested
 		case <-c.Context().Done():
 			c.Fatal(err)
 		}
@@ -385,7 +385,7 @@ func goroutines() (n int) {
 	return n
 }
 
-// Who was away for more changes than a server remembers is told so.
+// A client that was away for more changes than a server remembers learns that.
 func TestWatch_TooOld(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()

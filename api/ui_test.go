@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestUI_Files serves each file of the page, which asks nobody else for anything, and is small.
+// TestUI_Files serves each file of the page, which fetches nothing from elsewhere, and is
+// small.
 func TestUI_Files(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	if to := c.get("/ui").want(302).header.Get("Location"); to != "/ui/" {

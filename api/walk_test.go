@@ -117,7 +117,7 @@ func (w *walk) run() []string {
 	cmd := exec.CommandContext(w.t.Context(), "bash", "-c", text)
 	var out, fault bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &fault
-	_ = cmd.Run() // its last command's; they are told from each other by their outputs
+	_ = cmd.Run() // its last command's; their outputs distinguish them
 	got := out.String()
 	for i, url := range w.e.urls {
 		got = strings.ReplaceAll(got, strings.TrimPrefix(url, "http://"), fmt.Sprintf("localhost:%d", 8080+i))

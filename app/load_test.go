@@ -20,7 +20,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// load is clients that ask without a pause, and the history of what they were told.
+// load is clients that send requests without a pause, and the history of their answers.
 type load struct {
 	t     *testing.T
 	begin time.Time
@@ -231,7 +231,7 @@ func (l *load) startHTTP(who, scheme string, hosts []string, files client.TLSFil
 	})
 }
 
-// errElsewhere reports that another server is to be asked.
+// errElsewhere reports that the client should ask another server.
 var errElsewhere = errors.New("not answered")
 
 func httpAsk(ctx context.Context, c *http.Client, o *check.Op, url, who string) (s znode.Stat, data string, err error) {

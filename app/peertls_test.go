@@ -212,7 +212,7 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 	p.write(t, 0, "/end")
 }
 
-// Who listens at a member's address with another certificate is told nothing.
+// A server that listens at a member's address with another certificate learns nothing.
 func TestPeerTLS_Impostor_IsToldNothing(t *testing.T) {
 	tier.Seconds(t)
 	p := newPeers(t)

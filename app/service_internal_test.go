@@ -13,7 +13,7 @@ import (
 
 const waiting = "waiting"
 
-// told is one thing that the service manager was told.
+// told is one message to the service manager.
 type told struct {
 	what string
 	at   time.Duration

@@ -107,8 +107,8 @@ func TestSwitch_PlainToTLS(t *testing.T) {
 }
 
 // The authority of everything is replaced in the three steps of docs/security.md, while servers and clients run:
-// nothing fails, also not of clients that shake hands all the time, nor when another server leads. Then nobody gets
-// in by the old one.
+// nothing fails, also not of clients that shake hands all the time, nor when another server leads. Then the old one
+// admits no one.
 func TestSwitch_AuthorityIsReplaced(t *testing.T) {
 	tier.Seconds(t)
 	s := newServed(t)

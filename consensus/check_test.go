@@ -22,7 +22,7 @@ import (
 // testCheck is often, so that tests are short.
 func testCheck(c *Config) { c.CheckInterval = 50 * time.Millisecond }
 
-// flip changes a byte of a znode's data in a server's memory, as a broken memory would: whoever reads it.
+// flip changes a byte of a znode's data in a server's memory, as a broken memory would, for all readers.
 //
 //go:norace
 func (e *testEnsemble) flip(i int, path string, by byte) {
@@ -124,7 +124,8 @@ func TestCheck_FlippedByte(t *testing.T) {
 	}
 }
 
-// Where no majority has the same state nobody can tell who is wrong: all serve on, and say so.
+// Where no majority has the same state no one can tell which server is wrong: all continue to
+// serve, and report it.
 func TestCheck_NoMajority(t *testing.T) {
 	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, testCheck)
@@ -385,7 +386,7 @@ func TestCheck_Restore_NoAlarm(t *testing.T) {
 	e.noHalt()
 }
 
-// A standalone server has nobody to compare itself with.
+// A standalone server has no other to compare itself with.
 func TestCheck_Standalone(t *testing.T) {
 	e := newTestEnsemble(t, 1, testCheck)
 	for round := range 3 {

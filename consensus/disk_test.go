@@ -149,8 +149,8 @@ func TestRegression_LoneServersDiskFull_WaitsForRoom(t *testing.T) {
 	}
 }
 
-// After a failed sync nobody knows what is on the disk: the server ends, the
-// others go on, and it comes back with what its disk has.
+// After a failed sync no one knows what is on the disk: the server ends, the others continue,
+// and it restarts with the contents of its disk.
 func TestEnsemble_LeadersSyncFails_ServerEndsOthersLead(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
@@ -212,7 +212,7 @@ func TestRegression_FollowerWithUselessDisk_IsOutOfContact(t *testing.T) {
 			return fullDisk(op, name)
 		})
 		e.fill(leader, fmt.Sprint("/n", hangs), 3)
-		// Nobody touches sessions here, so that contact alone would say nothing.
+		// No client touches sessions here, so that contact alone would show nothing.
 		wait.Until(t, "the disk is found to be unwritable", func() bool { return x.disk.UnwritableFor() >= testElection })
 		if least, s := x.disk.UnwritableFor(), x.Status(); s.Contact < least {
 			t.Errorf("contact %v ago, with a disk that is unwritable for %v", s.Contact, least)

@@ -78,8 +78,8 @@ func TestEnsemble_RestartAll_KeepsEverything(t *testing.T) {
 	}
 }
 
-// With an election timeout of ten seconds nobody would notice a dead leader in
-// time: the next leader got leadership from the one before.
+// With an election timeout of ten seconds no server would notice a dead leader in time: the
+// next leader got leadership from the one before.
 func TestNode_Close_HandsLeadershipOver(t *testing.T) {
 	t.Parallel()
 	e := newTestEnsemble(t, 3, func(c *Config) {

@@ -112,7 +112,7 @@ func TestForm_Keys_TheMissingOneNeedsAToken(t *testing.T) {
 	e.agree()
 }
 
-// The server that forms is killed between the steps; it goes on with what it was told.
+// The server that forms is killed between the steps; it continues with the stored request.
 func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()

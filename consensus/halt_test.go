@@ -56,7 +56,7 @@ func TestEnsemble_RemovedServer_IsHalted(t *testing.T) {
 	e.must(through, "/c")
 }
 
-// A server that has diverged or forked knows it after a restart, and when nobody else runs.
+// A server that has diverged or forked knows it after a restart, and when no other runs.
 func TestNode_Halt_IsRemembered(t *testing.T) {
 	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, nil)

@@ -303,7 +303,7 @@ func TestKeys_AddServer_WithAToken(t *testing.T) {
 		}
 	}
 	e.stop(newcomer)
-	e.mustStart(newcomer) // needs no token any more
+	e.mustStart(newcomer) // no longer needs a token
 	e.must(newcomer, "/c")
 	e.agree()
 }
@@ -480,8 +480,8 @@ func TestKeys_JoinSecret_RemovedServer_ComesBack(t *testing.T) {
 	e.agree()
 }
 
-// A server with the data of a former ensemble, as of a volume that was kept, was told to get a token, with which it was
-// told that its data is of another ensemble.
+// A server with the data of a former ensemble, as of a volume that was kept, asked its operator for a token, and
+// with the token reported that its data is of another ensemble.
 func TestRegression_Keys_FormerEnsemble_IsNamed(t *testing.T) {
 	t.Parallel()
 	former := newKeyed(t, 3)
@@ -562,7 +562,7 @@ func TestKeys_JoinSecret_EnsembleOfOne_Grows(t *testing.T) {
 	e.agree()
 }
 
-// With the join secret a server that nobody has added adds itself.
+// With the join secret a server that no one has added adds itself.
 func TestKeys_JoinSecret_UnknownServer(t *testing.T) {
 	t.Parallel()
 	e := newSecret(t, 3)
@@ -672,7 +672,7 @@ func TestKeys_Strangers_DoNotKeepMembersOut(t *testing.T) {
 		begun, elected, back)
 }
 
-// With a join secret nobody is believed at the formation who does not know it.
+// With a join secret, the formation believes no server that does not know it.
 func TestKeys_Formation_DemandsTheSecret(t *testing.T) {
 	t.Parallel()
 	tier.Seconds(t)

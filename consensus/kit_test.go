@@ -213,7 +213,7 @@ func (e *testEnsemble) stop(i int) {
 	e.nodes[i].Node = nil
 }
 
-// crash stops a server that nobody hears of any more.
+// crash stops a server; the others hear nothing more of it.
 func (e *testEnsemble) crash(i int) {
 	e.net.setCut(i, true)
 	e.stop(i)

@@ -25,7 +25,7 @@ func TestElections_ALeaderDies(t *testing.T) {
 	begin := time.Now()
 	e.must(old, "/before")
 	e.agree()
-	for _, n := range e.nodes { // an election is measured by whoever has seen two leaders serve
+	for _, n := range e.nodes { // every server that has seen two leaders serve measures the election
 		wait.Until(t, "the old leader is seen to serve", func() bool {
 			return n.leadership.Elections.Sign() > 0
 		})

@@ -21,8 +21,8 @@ import (
 // snapshot.
 func shortLog(c *Config) { c.TrailingLogs = 4 }
 
-// snapshot has all but one server take a snapshot with everything up to now,
-// whoever of them leads when that one comes back.
+// snapshot makes all but one server take a snapshot with everything up to now, so that any of
+// them may lead when that one returns.
 func (e *testEnsemble) snapshot(without int) {
 	e.t.Helper()
 	last := uint64(0)
@@ -64,9 +64,9 @@ func TestEnsemble_LaggingFollower_GetsASnapshot(t *testing.T) {
 	e.agree()
 }
 
-// Of the commands that a server had sent, those whose entries it will never see
-// are Lost: their results are in a snapshot's state, and nobody can tell them
-// from it. Those that were not sent, or not applied, get their result.
+// Of the commands that a server had sent, those whose entries it will never see are Lost: their
+// results are in a snapshot's state, and no one can tell them from it. Those that were not
+// sent, or not applied, get their result.
 func TestEnsemble_Lost_ExactlyWhatASnapshotHides(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()

@@ -184,8 +184,8 @@ func TestEnsemble_AddServer_UnderAnIDThatIsTaken(t *testing.T) {
 	e.agree()
 }
 
-// A server that was started before it is added waits, and its restart needs
-// nobody's configuration but its own.
+// A server that was started before it is added waits, and its restart needs no configuration
+// but its own.
 func TestEnsemble_AddServer_ThatIsWaiting(t *testing.T) {
 	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// waiter passes on what became of one command.
+// waiter passes on the outcome of one command.
 type waiter struct{ done chan outcome }
 
 // outcome is a result, or that it was lost.

@@ -178,7 +178,8 @@ func TestRecovery_Interrupted_StartsNothingElse(t *testing.T) {
 	}
 }
 
-// Two servers have lost their disks, and nobody reaches the third, which has all data: the two must not begin anew.
+// Two servers have lost their disks, and the third, which has all data, is unreachable: the two must not form a new
+// ensemble.
 func TestRecovery_TwoWipedOneUnreachable_FormNothing(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()

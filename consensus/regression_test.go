@@ -104,10 +104,10 @@ func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
 	}
 }
 
-// Two of three servers were up and elected nobody, forever: one had campaigned
-// after a TimeoutNow, had then heard from the winner of the same term, and kept
-// it for its leader when that one had died (see leaderfaults.go). The chaos test
-// met it by chance; here the dead leader's messages are played.
+// Two of three servers were up and elected no leader, forever: one had campaigned after a
+// TimeoutNow, had then heard from the winner of the same term, and kept it as its leader when
+// that one had died (see leaderfaults.go). The chaos test met it by chance; here the dead
+// leader's messages are played.
 func TestRegression_CandidateWithDeadLeader_VotesAgain(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
@@ -250,7 +250,7 @@ func (f whenApplied) Applied(r *state.Result) { f(r) }
 func (f whenApplied) Lost()                   { f(nil) }
 
 // A server that was closed while entries waited for its state machine could hang for good: raft's
-// goroutine for that machine ends without a word to whoever waits for them.
+// goroutine for that machine ends without answering those that wait for them.
 func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
 	tier.Seconds(t)
 	e := newTestEnsemble(t, 1, nil)
@@ -377,7 +377,7 @@ func TestRegression_TreeLimit_SmallestOfTheVoters(t *testing.T) {
 	agree(6000, 6000, 6000, 300)
 }
 
-// Requests that cannot be decoded, each on a connection of its own, wrote a line each: 29,593 in 4 s. Nobody
+// Requests that cannot be decoded, each on a connection of its own, wrote a line each: 29,593 in 4 s. No one
 // may fill the log from outside.
 func TestRegression_BadAppends_FewLines(t *testing.T) {
 	tier.Seconds(t)

@@ -103,8 +103,8 @@ func ExampleGroup() {
 	if _, err := recipes.NewGroup(theirs, "/example/workers").Join(ctx, "w1", []byte("idle")); err != nil {
 		log.Panic(err)
 	}
-	// What follows runs in the loop, for the example to end: usually somebody else
-	// does it.
+	// The following runs in the loop, so that the example ends: usually another program does
+	// it.
 	steps := []func(){
 		func() {
 			_, err := recipes.NewGroup(ours, "/example/workers").Join(ctx, "w2", nil)

@@ -211,8 +211,8 @@ func TestRegistry_RegisterUpdateLeave(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// A token of a session that has ended is no claim any more, also before the
-// membership has noticed and joined again.
+// A token of a session that has ended is no longer a claim, also before the membership has
+// noticed and joined again.
 func TestMembership_Token_GoesWithTheSession(t *testing.T) {
 	k := newKit(t)
 	c := k.connect()

@@ -93,8 +93,8 @@ func TestRWMutex_Release_WakesOneWriter(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// A connection that breaks is no reason to lead no more: somebody who takes minutes to
-// take over would otherwise be down for minutes at every hiccup (AURORA-1840).
+// A broken connection is no reason to stop leading: a program that takes minutes to take over
+// would otherwise be down for minutes at every hiccup (AURORA-1840).
 func TestElection_Campaign_BlipsCostNoLeadership(t *testing.T) {
 	k := newKit(t)
 	c, tap := k.connectTapped(client.WithSessionTimeout(30 * time.Second)) // not to be lost
@@ -120,8 +120,8 @@ func TestElection_Campaign_BlipsCostNoLeadership(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// One whose znode goes while it waits does not wait for ever, nor takes the turn of a
-// znode that is gone: it queues again (CURATOR-644, 645).
+// A client whose znode is deleted while it waits does not wait forever, nor does it take the
+// turn of a deleted znode: it queues again (CURATOR-644, 645).
 func TestMutex_Lock_WaitersZnodeDeleted(t *testing.T) {
 	k := newKit(t)
 	m := recipes.NewMutex(k.connect(), k.path("m"))
@@ -169,7 +169,7 @@ func TestMutex_Lock_ParentGoesBeforeTheCreation(t *testing.T) {
 	k.wantNoLeftovers()
 }
 
-// Whoever is told of a change may wait, with the same client, for what only later events
+// A consumer of changes may wait, with the same client, for something that only later events
 // can bring: nothing calls back from the goroutine that reads the connection.
 func TestGroup_Watch_ConsumerMayWaitWithTheSameClient(t *testing.T) {
 	k := newKit(t)

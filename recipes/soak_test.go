@@ -67,10 +67,10 @@ type soak struct {
 	failed  chan error
 }
 
-// Clients use locks, elections, semaphores, counters and queues while their connections
-// are cut and servers are stopped and started again. Then all of that ends, and: at no
-// time two held one thing, or used an older token; every item that was put was done
-// once, the counter is as high as the additions; nobody waits, and no goroutine is left.
+// Clients use locks, elections, semaphores, counters and queues while their connections are cut
+// and servers are stopped and started again. Then all of that ends, and: at no time two held
+// one thing, or used an older token; every item was processed once, the counter is the sum of
+// the additions; no one waits, and no goroutine is left.
 func TestSoak_ConnectionsCutAndServersStopped(t *testing.T) {
 	tier.Seconds(t)
 	seed := seed.Of(t)

@@ -204,7 +204,7 @@ func TestConn_Close_ForgetsWhatWasPending(t *testing.T) {
 	}
 }
 
-// A session whose connection has gone before the reply belongs to nobody here.
+// A session whose connection has ended before the reply belongs to no connection here.
 func TestConn_Close_BeforeSessionIsOpen(t *testing.T) {
 	k := newKit(t, nil)
 	c := k.connect()

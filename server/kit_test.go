@@ -209,7 +209,7 @@ func (l *fakeLog) apply(from state.ServerID, batch []proposal) {
 	if err := l.machine.Apply(l.index, l.term, entry, obs); err != nil {
 		l.tb.Error(err)
 	}
-	// A log entry's bytes are raft's: nobody may have kept a piece of them.
+	// A log entry's bytes are raft's: no one may have kept a piece of them.
 	clear(entry)
 }
 

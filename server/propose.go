@@ -78,7 +78,7 @@ func (w *await) Lost() {
 	close(w.done)
 }
 
-// nobody waits for a command whose result matters to no one.
+// nobody is the waiter of a command whose result no one needs.
 type nobody struct{}
 
 func (nobody) Applied(*state.Result) {}

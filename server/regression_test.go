@@ -11,10 +11,10 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// A server that was stopped for longer than its sessions' timeouts (SIGSTOP, a
-// paused virtual machine) found them all silent when it woke, and expired them
-// before it had read a single heartbeat from the sockets. An ensemble has
-// elected another leader meanwhile; a lone server has nobody to correct it.
+// A server that was stopped for longer than its sessions' timeouts (SIGSTOP, a paused virtual
+// machine) found them all silent when it woke, and expired them before it had read a single
+// heartbeat from the sockets. An ensemble has elected another leader meanwhile; a lone server
+// has no other to correct it.
 func TestRegression_ServerStoodStill_ExpiresNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, nil)
@@ -57,9 +57,9 @@ func TestRegression_Reap_OneSweepAtATime(t *testing.T) {
 	})
 }
 
-// A client that came back to the same server while its old connection's request
-// to close the session was under way kept a connection without a session: its
-// reads and pings were answered for ever, and it never learnt.
+// A client that returned to the same server while its old connection's request to close the
+// session was under way kept a connection without a session: its reads and pings were answered
+// forever, and it never noticed.
 func TestRegression_SessionClosedByAnotherConnection_EndsThisOne(t *testing.T) {
 	k := newKit(t, nil)
 	old, next := k.connect(), k.connect()

@@ -40,7 +40,7 @@ func TestServer_Do_ContextEndsMeanwhile(t *testing.T) {
 		if _, err := k.srv.Do(ctx, createCommand("/a")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v, want context.DeadlineExceeded", err)
 		}
-		k.log.drain() // whose result nobody waits for any more
+		k.log.drain() // no one waits for the result now
 		k.srv.View(func(v *View) {
 			if _, code := v.Tree().Exists("/a", nil); code != znode.OK {
 				t.Errorf("the command was sent, but has this effect: %v", code)

@@ -55,7 +55,7 @@ type randomRun struct {
 	step  int
 
 	frozen sync.WaitGroup
-	read   chan struct{} // closed when the snapshots that wait are to be read
+	read   chan struct{} // closed when the waiting snapshots should be read
 }
 
 // pick chooses one of the arguments.

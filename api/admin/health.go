@@ -69,7 +69,7 @@ func (h *health) unready(q *rest.Request, s *consensus.Status) (status, reason s
 		return "no leader with a majority is known", ""
 	case s.Leader == state.NoServer: // clients that are here already are kept for a while
 		return "no leader is known", ""
-	case s.DiskFault != "": // a server that cannot write applies nothing, whoever leads
+	case s.DiskFault != "": // a server that cannot write applies nothing, no matter who leads
 		return "the disk refuses writes", ""
 	case s.DataLost != "": // what it acknowledges does not outlive it
 		return "the data directory is gone", s.DataLost

@@ -66,7 +66,8 @@ func TestListener_BadFrames_AreClosedWithOneLine(t *testing.T) {
 	}
 }
 
-// Who speaks TLS or HTTP here is told so, in words that its own side shows, and the log names it.
+// A client that speaks TLS or HTTP here gets an answer that its own side shows, and the log names
+// the protocol.
 func TestListener_OtherProtocols_AreNamed(t *testing.T) {
 	for first, want := range map[string]struct{ answer, line string }{
 		"GET / HTTP/1.1\r\n\r\n":               {"HTTP/1.0 400 Bad Request\r\n", "the client speaks HTTP"},
@@ -145,7 +146,7 @@ func TestListener_ClaimedLengths_CostNoMemory(t *testing.T) {
 	}
 }
 
-// Events that a client does not read end its connection and hold nobody up.
+// Events that a client does not read end its connection and hold no one up.
 func TestListener_DeafWatcher_IsCutOff(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 64 << 10 })
 	deaf, c := k.connect(), k.connect()

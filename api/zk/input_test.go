@@ -167,7 +167,7 @@ func TestInput_FrameLength_IsChecked(t *testing.T) {
 func noBound() *shares { return &shares{limit: 1 << 30} }
 
 // Frames that were announced and never completed cost their memory for as long as their sessions
-// lived: 300 of 1 MB took 375 MB. Whoever began first has to go, and nobody else.
+// lived: 300 of 1 MB took 375 MB. The connection that began first is closed, and no other.
 func TestPartialFrames_BeyondTheBound_TheOldestGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const half, limit = 60_000, 300_000 // a half needs a buffer of 64 KiB, so four fit

@@ -34,7 +34,7 @@ func TestOutboxes_WhoTakesNothingGoes(t *testing.T) {
 	slow, deaf := add(40), add(40)
 	wantGone(alone)
 	all.took(slow)
-	all.hold(alone, 0) // nothing any more
+	all.hold(alone, 0) // nothing now
 	last := add(30)
 	wantGone(deaf)
 	all.hold(slow, 35) // it has taken some

@@ -35,8 +35,8 @@ func TestListener_Session_EveryOperation(t *testing.T) {
 	c.close()
 }
 
-// Clients once took every descriptor of the process, and nobody learned how the server was, nor
-// did the other servers reach it.
+// Clients once took every descriptor of the process, and no one could ask for the server's
+// health, nor did the other servers reach it.
 func TestListener_Descriptors_LastOnesAreForWords(t *testing.T) {
 	pool := process.NewDescriptors(16) // 11 for clients
 	said := &lines{}

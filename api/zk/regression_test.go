@@ -55,8 +55,8 @@ func TestRegression_SetWatches_NeverFailsInSilence(t *testing.T) {
 	c.event(znode.EventCreated, paths[29_999])
 }
 
-// What a client had missed was told by setWatches whether it might read the znode or not: by asking for changes since
-// this zxid and that one, anyone found out when a znode was changed.
+// setWatches told a client about changes that it had missed, whether it might read the znode or not: by asking for
+// changes since one zxid and another, anyone found out when a znode was changed.
 func TestRegression_SetWatches_TellsNothingOfWhatMayNotBeRead(t *testing.T) {
 	k := start(t)
 	owner, c := k.connect(), k.connect()

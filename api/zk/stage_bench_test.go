@@ -16,7 +16,7 @@ import (
 // The stages of a request in this package, each by itself. The ones behind it are in
 // packages server (order), consensus (propose), consensus/state (apply) and watch.
 
-// nowhere is a connection that takes everything at once and gives chunk for ever.
+// nowhere is a connection that accepts everything at once and repeats chunk forever.
 type nowhere struct {
 	net.Conn
 	chunk []byte
@@ -151,7 +151,7 @@ func BenchmarkStage_Flush(b *testing.B) {
 // BenchmarkStage_Notify puts an event that others get as well into the outbox.
 func BenchmarkStage_Notify(b *testing.B) {
 	c := stageConn(nil)
-	c.out.writing = true // nobody writes but the benchmark
+	c.out.writing = true // only the benchmark writes
 	n := &watch.Notification{Zxid: 7, Type: znode.EventDataChanged, Path: "/bench/znode"}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

@@ -280,7 +280,8 @@ func TestRegression_Audit_RefusedReads(t *testing.T) {
 	}
 }
 
-// A failed login stands in the audit log, and an operator with Java clients is told what may be wrong with them.
+// A failed login is in the audit log, and the log tells an operator with Java clients what may be wrong with
+// them.
 func TestZKP_SASL_FailuresAreToldToTheOperator(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")
 	trail := audit.Open(audit.Config{File: file, MaxBytes: 1 << 20, Keep: 1, Logger: slog.Default()})

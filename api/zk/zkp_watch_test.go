@@ -26,7 +26,7 @@ func TestZKP_Watch_EventMatrix(t *testing.T) {
 	w.fence() // both are used up
 	w.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/p/a", Watch: true})
 	c.want(znode.OK, wire.OpSetACL,
-		&wire.SetACLRequest{Path: "/p/a", ACL: znode.OpenACL, Version: -1}) // wakes nobody
+		&wire.SetACLRequest{Path: "/p/a", ACL: znode.OpenACL, Version: -1}) // fires no watch
 	c.want(znode.OK, wire.OpSetData, set("/p/a"))
 	w.event(znode.EventDataChanged, "/p/a")
 	w.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/p/a", Watch: true})
@@ -129,8 +129,8 @@ func TestZKP_Watch_ReadFilter(t *testing.T) {
 	w.event(znode.EventCreated, "/open")
 }
 
-// 67. What setWatches tells of what was missed, before its reply, with zxid -1
-// and only to whoever may read it.
+// 67. Events that setWatches sends for missed changes, before its reply, with zxid -1 and only
+// to clients that may read the znode.
 func TestZKP_Watch_SetWatchesCatchesUp(t *testing.T) {
 	for _, op := range []wire.OpCode{wire.OpSetWatches, wire.OpSetWatches2} {
 		t.Run(op.String(), func(t *testing.T) { setWatchesCatchesUp(t, op) })

@@ -44,8 +44,8 @@ import (
 // parsed; nil means no flags. lookup is os.LookupEnv or a substitute; an
 // empty variable counts as not set.
 //
-// The error joins all problems that were found, each an *Error; the Settings
-// are of use only without one. The notices are to be logged once.
+// The error joins all problems that were found, each an *Error; the Settings are of use only
+// without one. The caller logs the notices once.
 func Load(fs *pflag.FlagSet, lookup func(string) (string, bool)) (Settings, []Notice, error) {
 	l, err := gather(fs, lookup)
 	return l.s, l.notices, err

@@ -374,7 +374,7 @@ func TestLoad_KeysWithoutEffect(t *testing.T) {
 }
 
 // TestLoad_OneVoterWithObservers: ZooKeeper refuses it unless standaloneEnabled=false, because its one
-// server would start alone and follow nobody. Here it is an ensemble, of which the owner is warned.
+// server would start alone and follow no leader. Here it is an ensemble, of which the owner is warned.
 func TestLoad_OneVoterWithObservers(t *testing.T) {
 	s, notices, err := load(t, "dataDir=data\nserver.1=a:1:2\nserver.2=b:1:2:observer\n", nil, "--myid=1")
 	if err != nil || s.Standalone {

@@ -35,7 +35,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// machine is one on which a server of three is to be started, with real files and ports. The other two listen.
+// machine is one on which a server of three will be started, with real files and ports. The other two listen.
 type machine struct {
 	t         *testing.T
 	dir       string
@@ -138,7 +138,7 @@ func (m *machine) address(id int) string {
 	return strings.TrimSuffix(m.zoo[fmt.Sprintf("server.%d", id)], ":3888")
 }
 
-// free is an address where nobody listens.
+// free is an address without a listener.
 func (m *machine) free(host string) string { return fmt.Sprintf("%s:%d", host, ports.Take(m.t, 1)[0]) }
 
 // another answers as a server of zk-lite over HTTP.

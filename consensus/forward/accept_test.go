@@ -28,7 +28,7 @@ func (n *testNode) open(from state.ServerID) *peer {
 	return p
 }
 
-// Whoever is told of a contact serves reads in the belief that nobody else leads.
+// A server whose contact is confirmed serves reads in the belief that no other server leads.
 func TestAccept_ConfirmsOnlyWhileItLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newTestNode(t)

@@ -19,8 +19,8 @@ func newTestBatcher(ctx context.Context) *Batcher {
 	return NewBatcher(ctx, 1, nil, &Stats{}, slog.New(slog.DiscardHandler))
 }
 
-// Where entries are slow, clients that have just got their results are waited for, so that they need not wait for
-// two entries; a client alone, and where entries are quick, nobody waits.
+// Where entries are slow, the batcher waits for clients that have just got their results, so that they need not
+// wait for two entries; it waits neither with a single client nor where entries are quick.
 func TestBatcher_Run_WaitsForWhoComesBack(t *testing.T) {
 	for _, x := range []struct {
 		clients    int

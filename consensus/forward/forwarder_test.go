@@ -48,8 +48,9 @@ func TestForwarder_NextLeader_GetsAllWithoutAResult(t *testing.T) {
 	}
 }
 
-// A server serves reads for some time after its last contact, so that is when it sent what the leader has confirmed,
-// not when the answer came. What was not confirmed is told to the next leader, or sessions would expire early.
+// A server serves reads for some time after its last contact, so that is when it sent what the leader has
+// confirmed, not when the answer came. Unconfirmed contact is reported to the next leader, or sessions would expire
+// early.
 func TestForwarder_Contact_IsWhenTheConfirmedTouchWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newTestNode(t)

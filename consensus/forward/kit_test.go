@@ -45,7 +45,7 @@ type testNode struct {
 	touched    chan []znode.SessionID
 }
 
-// newTestNode returns a testNode that dials nobody before Run.
+// newTestNode returns a testNode that dials no server before Run.
 func newTestNode(t *testing.T) *testNode {
 	n := &testNode{
 		t: t, leadership: leadership.New(),

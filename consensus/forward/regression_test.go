@@ -118,7 +118,7 @@ func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 }
 
 // AddServer told its caller that the server was added when this one was closed before that was known:
-// all waiters of a node that ends are told Lost, which else means that the command is in the state.
+// all waiters of a node that ends get Lost, which otherwise means that the command is in the state.
 func TestRegression_Do_StoppedMeanwhile_IsUnknown(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 10, 1000)
@@ -141,8 +141,8 @@ func TestRegression_Do_StoppedMeanwhile_IsUnknown(t *testing.T) {
 }
 
 // A leader that was cut off, or stopped, just when a server had dialled it never answered. The server waited for
-// it until TCP gave up, whoever led by then. And a connection on which not even the first frame could be sent was
-// not closed before the server was.
+// it until TCP gave up, although another server led by then. And a connection on which not even the first frame
+// could be sent was not closed before the server was.
 func TestRegression_Forwarder_LeaderThatIsCutOffIsLeft(t *testing.T) {
 	for _, when := range []string{"before the first frame", "before the contact", "later"} {
 		t.Run(when, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestRegression_Stream_PassesWhatIsAccepted(t *testing.T) {
 // A leader that cannot read a stream said nothing, nor did the server whose stream it was.
 func TestRegression_Stream_EndIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer // read when nobody writes
+		var log bytes.Buffer // read when nothing writes
 		n := newTestNode(t)
 		n.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		n.lead()

@@ -16,7 +16,7 @@ import (
 )
 
 // A bootstrap that a slow disk held up is asked for again; the second request waits for the first. It waited for a
-// mutex that is held during the writes: in virtual time, where that counts as running, nothing went on any more.
+// mutex that is held during the writes: in virtual time, where that counts as running, everything stopped.
 func TestRegression_Bootstrap_AskedAgain_WaitsForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 3 * time.Second // of the question of the server that founds

@@ -73,7 +73,7 @@ func TestAutopilot_Plan(t *testing.T) {
 			}
 		})
 	}
-	a := newAutopilot(Autopilot{}) // turned off: a vote at once, and nobody removed
+	a := newAutopilot(Autopilot{}) // turned off: a vote at once, and no removals
 	got := a.plan(at(2*after), map[state.ServerID]sight{2: up, 3: down, 4: joins})
 	if len(got) != 1 || got[4] != (plan{ActionPromote, at(2 * after), ""}) {
 		t.Errorf("turned off: %+v", got)

@@ -19,9 +19,9 @@ func TestStatus_Lag_IsNeverNegative(t *testing.T) {
 	}
 }
 
-// A server could not be closed any more when raft had forgotten a transfer of leadership:
-// the request that had asked for it waited forever, and Close for the request. The
-// simulation found it (a seed of 30300 to 30649).
+// A server could no longer be closed when raft had forgotten a transfer of leadership: the
+// request for it waited forever, and Close for the request. The simulation found it (a seed of
+// 30300 to 30649).
 func TestRegression_Transfer_ThatNeverEnds_EndsWithTheNode(t *testing.T) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -40,7 +40,7 @@ func TestRegression_Transfer_ThatNeverEnds_EndsWithTheNode(t *testing.T) {
 	}
 }
 
-// forgotten is a future that nobody answers while the test runs.
+// forgotten is a future that is not answered while the test runs.
 type forgotten struct{ context.Context }
 
 func (f forgotten) Error() error {

@@ -209,7 +209,7 @@ func TestTable_FollowsTheLog(t *testing.T) {
 		members    map[state.ServerID]state.Member
 		configured map[state.ServerID]bool
 		want       map[state.ServerID]Key
-		cut        state.ServerID // 0: nobody
+		cut        state.ServerID // 0: none
 	}{
 		{5, nil, all, map[state.ServerID]Key{1: k.Own(), 2: key(2), 3: key(3)}, 0}, // nothing has been published
 		{6, map[state.ServerID]state.Member{2: {Key: key(9)}}, all, map[state.ServerID]Key{1: k.Own(), 2: key(9), 3: key(3)}, 2},

@@ -69,8 +69,8 @@ func TestRegression_Open_NewLogTakesLittleSpace(t *testing.T) {
 	}
 }
 
-// Yesterday's manifest, put back because the log's was damaged, had the segments since then deleted before the log was
-// refused for want of them: with the right one it could not be opened any more either.
+// Yesterday's manifest, put back because the log's was damaged, had the segments since then deleted before the log
+// was refused for want of them: with the right one it could no longer be opened, either.
 func TestRegression_Open_OlderManifestDeletesNothing(t *testing.T) {
 	dir := t.TempDir()
 	manifest := filepath.Join(dir, "manifest")

@@ -70,7 +70,7 @@ func randomEntry(g *rig, r *rand.Rand, lives []uint64) []byte {
 		}
 		x := g.batch(Origin{ServerID(s + 1), lives[s]}, cmds...)
 		switch r.IntN(15) {
-		case 0: // lost, and sent again later by nobody: a new life
+		case 0: // lost, and not sent again: a new life
 			lives[s]++
 		case 1:
 			batches = append(batches, x, x)

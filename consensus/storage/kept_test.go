@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A data directory that was removed, or exchanged, under a running server was noticed by nobody: it wrote on, and its
-// next start found nothing of what it had acknowledged.
+// No one noticed that the data directory of a running server was removed, or exchanged: the server wrote on, and
+// its next start found nothing of what it had acknowledged.
 func TestRegression_Store_DataThatIsGone(t *testing.T) {
 	for name, x := range map[string]struct {
 		change func(dir, log string) error

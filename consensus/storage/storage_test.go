@@ -46,7 +46,7 @@ func TestOpen_Fresh_IsMade(t *testing.T) {
 }
 
 // Any user of the machine could read every znode's data, whatever its ACL: raft's store of snapshots makes its
-// directory and its files readable by everybody.
+// directory and its files readable by everyone.
 func TestRegression_Open_OtherUsersReadNothing(t *testing.T) {
 	dir, logDir := filepath.Join(t.TempDir(), "new"), filepath.Join(t.TempDir(), "log")
 	open := func() {

@@ -90,8 +90,8 @@ func wantTerms(t *testing.T, s raft.StableStore, term, voteTerm uint64, candidat
 	}
 }
 
-// raft's own writes, in the order on which a termStore relies: whoever votes writes the candidate last. Method: a
-// lone server is elected.
+// raft's own writes, in the order on which a termStore relies: a server that votes writes the candidate last.
+// Method: a lone server is elected.
 func TestReliesOn_TermAndVote_CandidateComesLast(t *testing.T) {
 	stable, store := &recordedStable{}, raft.NewInmemStore()
 	addr, transport := raft.NewInmemTransport("a")

@@ -191,7 +191,7 @@ func (x *crashes) ms(least, spread int) time.Duration {
 	return time.Duration(least+x.rng.IntN(spread)) * time.Millisecond
 }
 
-// client writes one entry after the other through whoever leads.
+// client writes one entry after the other through the present leader.
 func (x *crashes) client(c int, stop chan struct{}) {
 	for i := 0; ; i++ {
 		select {

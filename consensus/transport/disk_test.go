@@ -277,7 +277,7 @@ func (v *diskView) Set(k, val []byte) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.deadLocked() { // raft panics on an error here, and a dead life is heard by nobody
+	if !v.deadLocked() { // raft panics on an error here, and no one sees the errors of a dead life
 		v.stable[string(k)] = bytes.Clone(val)
 	}
 	return nil

@@ -170,9 +170,9 @@ func TestFailover_ShorterLog_DoesNotWin(t *testing.T) {
 	})
 }
 
-// One of two survivors granted a pre-vote by the log that raft knew, while an entry was being written, and refused the
-// vote that followed. The candidate, which could not win any more, kept its promise to itself for 250 ms. Method: the
-// leader dies while the second in rank writes an entry that the first does not have.
+// One of two survivors granted a pre-vote by the log that raft knew, while an entry was being written, and refused
+// the vote that followed. The candidate, which could no longer win, kept its promise to itself for 250 ms. Method:
+// the leader dies while the second in rank writes an entry that the first does not have.
 func TestRegression_EntryBeingWritten_IsNewer(t *testing.T) {
 	for _, sync := range []time.Duration{5 * time.Millisecond, 30 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestRegression_SuspectedLeader_VoteIsGiven(t *testing.T) {
 	})
 }
 
-// A candidate that cannot win any more must not keep the others from campaigning.
+// A candidate that can no longer win must not keep the others from campaigning.
 func TestPromise_VoteRefused_IsReleased(t *testing.T) {
 	for _, x := range []struct{ spare, refusals, granted int }{{1, 2, 0}, {2, 3, 1}, {1, 1, 1}, {2, 2, 2}} {
 		d := &detector{id: "1", syncs: func() time.Duration { return 0 }}
@@ -289,9 +289,9 @@ func BenchmarkLastEntry(b *testing.B) {
 	v.close()
 }
 
-// Goal: however slow the disks, and whoever dies, one server campaigns and wins. Method: the leader's process ends,
-// in some runs another one's at the same moment, in others the first in rank lacks an entry; disks take the
-// same time, or the first in rank or the last has one of its own, or one sync of a hundred takes long.
+// Goal: however slow the disks, and whichever server dies, one server campaigns and wins. Method: the leader's
+// process ends, in some runs another one's at the same moment, in others the first in rank lacks an entry; disks
+// take the same time, or the first in rank or the last has one of its own, or one sync of a hundred takes long.
 func TestFailover_Disks_OneCampaign(t *testing.T) {
 	constant := func(d time.Duration) func(*rand.Rand) time.Duration {
 		return func(*rand.Rand) time.Duration { return d }

@@ -193,8 +193,8 @@ func (tp *tap) pushed(id raft.ServerID, req *raft.AppendEntriesRequest, applied 
 	}
 }
 
-// A server that has left the configuration has no pusher any more, and raft's farewell to it does
-// not bring one back; a server that joins gets one without being asked for.
+// A server that has left the configuration no longer has a pusher, and raft's last message to it
+// does not bring one back; a server that joins gets one without being asked for.
 func TestPush_MembershipChanges_PushersFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, clusterOptions{})

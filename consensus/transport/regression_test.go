@@ -59,7 +59,7 @@ func (p *plain) unwedge() {
 	}
 }
 
-// spare replaces the server's mux by one whose stream layer nobody has taken.
+// spare replaces the server's mux by one whose stream layer is not in use.
 func (s *server) spare() raft.StreamLayer {
 	s.t.Close()
 	s.mux.Close()

@@ -18,7 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// town is an ensemble with nodes, a topic and somebody who looks at them.
+// town is an ensemble with nodes, a topic and an observer.
 type town struct {
 	*testing.T
 	ctx      context.Context
@@ -223,7 +223,7 @@ func TestBroker_MessageSentAgainIsThereOnce(t *testing.T) {
 	}
 }
 
-// While migration is prohibited nobody replaces a primary; on shutdown all nodes end.
+// While migration is prohibited no one replaces a primary; on shutdown all nodes end.
 func TestBroker_ControlZnodes(t *testing.T) {
 	t.Parallel() // it mostly waits for sessions to expire
 	w := newTown(t)

@@ -50,6 +50,6 @@ func TestTopic_ShowsOnlyWhatBothNodesHave(t *testing.T) {
 		t.Fatalf("the primary has %d messages, want 2", n)
 	}
 	shows("first")
-	news.lead(2, "") // its backup is dropped: nobody else may become the primary
+	news.lead(2, "") // its backup is dropped: no other node may become the primary
 	shows("first second")
 }

@@ -101,8 +101,8 @@ func TestHolder_Add_WithoutFencingAnAdditionIsLost(t *testing.T) {
 	}
 }
 
-// Holders add while their connections are cut and blocked at random and servers
-// stop. What they were told was added must be in the sum, and nothing else.
+// Holders add while their connections are cut and blocked at random and servers stop. The sum
+// must be that of the acknowledged additions.
 func TestHolder_Add_SumIsExactUnderFaults(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire

@@ -67,7 +67,7 @@ type desk struct {
 
 	mu       sync.Mutex // protects the fields below
 	accepted int
-	caught   chan string   // gets the name of the next one who thinks; nil: nobody is held up
+	caught   chan string   // gets the name of the next one who thinks; nil: no one is held up
 	goOn     chan struct{} // closed to let it go on
 }
 

@@ -53,7 +53,7 @@ func (l *transcript) String() string {
 }
 
 // The transcript in README.md is that of this test: workers follow their master's
-// configuration, and a client finds a healthy one, whoever fails.
+// configuration, and a client finds a healthy one, no matter which fails.
 func TestFetcher_TranscriptOfREADME(t *testing.T) {
 	t.Parallel() // it mostly waits for sessions to expire
 	ctx := testserver.Context(t)

@@ -52,9 +52,9 @@ func TestIndex_Search_BestFirst(t *testing.T) {
 	}
 }
 
-// Two of four nodes die one after the other, with them the master, and a server.
-// Every query has the answer of the whole index, also in between, and in the end all
-// shards are at as many nodes as they are to be.
+// Two of four nodes die one after the other, with them the master, and a server. Every query
+// has the answer of the whole index, also in between, and in the end all shards are at as many
+// nodes as they should be.
 func TestKatta_QueriesAreCompleteWhoeverDies(t *testing.T) {
 	t.Parallel() // it mostly waits for sessions to expire
 	ctx := testserver.Context(t)

@@ -23,9 +23,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// Nodes, masters and servers are processes, and are killed and paused. Every query has
-// the answer of the whole index, also in between; in the end all shards are at as many
-// nodes that live as they are to be, and a master that lives is in office.
+// Nodes, masters and servers are processes, and are killed and paused. Every query has the
+// answer of the whole index, also in between; in the end all shards are at as many live nodes
+// as they should be, and a live master is in office.
 func TestKatta_ProcessesKilled(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel() // it mostly waits for sessions to expire

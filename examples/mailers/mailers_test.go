@@ -84,9 +84,8 @@ func (d *desk) write(name string) func(context.Context, string) (string, error) 
 	}
 }
 
-// One processor dies with a mail in its hands, another is paused with one until it
-// has been answered by somebody else, connections break, a server stops. Every mail
-// has one answer.
+// One processor dies with a mail in its hands, another is paused with one until another has
+// answered it, connections break, a server stops. Every mail has one answer.
 func TestMailers_EveryMailHasOneAnswer(t *testing.T) {
 	const mails = 30
 	ctx := testserver.Context(t)

@@ -29,7 +29,7 @@ func TestUI_Views_Hostile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close() }() // nothing depends on it any more
+	defer func() { _ = c.Close() }() // the result no longer depends on it
 	lock := dir + "/_c_<b>-lock-"
 	if _, _, err := c.Create(t.Context(), lock, nil, client.EphemeralSequential); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,8 @@ func TestUI_Views_Hostile(t *testing.T) {
 	has(`[aria-label="Watches"] .error`, "<b>")
 }
 
-// TestUI_NoAdministrator: who is none is told so, and has no button for what administrators do.
+// TestUI_NoAdministrator: the page tells other users that they are no administrators, and has
+// no button for what administrators do.
 func TestUI_NoAdministrator(t *testing.T) {
 	p := uiOf(t, "ensemble")
 	for _, credentials := range []string{"", "mallory:x"} {
@@ -107,9 +108,9 @@ func TestUI_NoAdministrator(t *testing.T) {
 	}
 }
 
-// TestUI_Login_ByCertificate: servers that speak TLS take the client's certificate for an identity, at the server of the
-// page and at the others. The certificate is shown by a proxy on the browser's side, since a browser without a window
-// asks nobody which one to show.
+// TestUI_Login_ByCertificate: servers that speak TLS take the client's certificate for an identity, at the server
+// of the page and at the others. The certificate is shown by a proxy on the browser's side, since a browser without
+// a window cannot ask which one to show.
 func TestUI_Login_ByCertificate(t *testing.T) {
 	ca, dir := certs.Authority(t, "ca"), t.TempDir()
 	e := zklitetest.Start(t, zklitetest.WithServers(2),

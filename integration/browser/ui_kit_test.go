@@ -123,7 +123,7 @@ func (p *tab) login(credentials string) {
 	p.until(`document.querySelector("#logout")`)
 }
 
-// ask sends a request to the first shared server, as somebody else than the page.
+// ask sends a request to the first shared server, as another client than the page.
 func ask(t *testing.T, method, target, body string, credentials ...string) (status int, answer string) {
 	t.Helper()
 	return send(t, method, target, body, func(r *http.Request) {
@@ -134,8 +134,8 @@ func ask(t *testing.T, method, target, body string, credentials ...string) (stat
 	})
 }
 
-// send sends a request to the first shared server, and again as long as nobody leads, as happens on a machine with far
-// too much to do: then nothing was done.
+// send sends a request to the first shared server, and again while there is no leader, as happens on an overloaded
+// machine: then nothing was done.
 func send(t *testing.T, method, target, body string, edit func(*http.Request)) (status int, answer string) {
 	t.Helper()
 	wait.Until(t, "a leader for "+method+" "+target, func() bool {

@@ -140,7 +140,7 @@ func awaitHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close() }() // nothing depends on it any more
+	defer func() { _ = c.Close() }() // the result no longer depends on it
 	busy := 0
 	wait.Succeeds(t, "the history is long enough", func() error {
 		busy++

@@ -79,7 +79,8 @@ func TestUI_Tree_EachButton(t *testing.T) {
 	wantData(t, "/buttons/persistent", "made")
 }
 
-// TestUI_Tree_TwoEditors: who writes second is told, sees both, and may write over it.
+// TestUI_Tree_TwoEditors: the second writer gets a warning, sees both values, and may
+// overwrite.
 func TestUI_Tree_TwoEditors(t *testing.T) {
 	anew(t, "/editors", "before")
 	p := uiOf(t, "tree/editors")

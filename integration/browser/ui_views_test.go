@@ -122,7 +122,7 @@ func TestUI_Locks(t *testing.T) {
 	p.until(`!document.querySelector("[role=alert]")`)
 }
 
-// writeEvent creates a znode for the stream to tell of, whoever leads.
+// writeEvent creates a znode that the stream reports, no matter which server leads.
 func writeEvent(t *testing.T, server string, number int) {
 	t.Helper()
 	wait.Until(t, "a write", func() bool {
@@ -223,7 +223,7 @@ func TestUI_Events_BehindOneName(t *testing.T) {
 	write(at)
 	p.wantEvents(0, count)
 	e.Stop(at)
-	write(next) // while the page knows nobody
+	write(next) // while the page has no identity
 	to.Store(urls[next])
 	p.wantEvents(0, count)
 	write(next)

@@ -19,8 +19,7 @@ const (
 	maxBatch = 6
 )
 
-// TestConformance_Random compares the two sides over a script that nobody has
-// thought of.
+// TestConformance_Random compares the two sides over a script that no one has thought of.
 func TestConformance_Random(t *testing.T) {
 	n := seed.Of(t)
 	zookeeper, zklite := ensembles(t)
@@ -130,8 +129,8 @@ func (r *chance) version() znode.Version {
 
 func (r *chance) data() []byte { return pick(r, null, empty, str("x"), str("some more")) }
 
-// acl lets everybody read, because who may not may still ask whether the znode
-// exists in 3.8, but not in 3.9.
+// acl lets everyone read, because clients that may not can still ask whether the znode exists
+// in 3.8, but not in 3.9.
 func (r *chance) acl() []znode.ACL {
 	switch r.IntN(8) {
 	case 0:

@@ -38,7 +38,7 @@ func acls() []step {
 			a.setACL("/acl", l, -1), a.getACL("/acl"))
 		s = append(s, a.setACL("/acl", znode.OpenACL, -1)) // where it is still allowed
 		if i%4 == 3 {
-			// Start afresh, as some of the lists lock everybody out.
+			// A new connection, as some of the lists lock everyone out.
 			s = append(s, x.connect(1), x.auth("digest", cluster.SuperCredentials),
 				x.setACL("/acl", znode.OpenACL, -1), x.close())
 		}

@@ -20,9 +20,8 @@ const nameVariable = "ZK_LITE_TEST_NAME"
 // childPoll is how often a child looks whether it may end.
 const childPoll = 10 * time.Millisecond
 
-// child runs until its name is in a file go-NAME, or it is told to terminate. The lock
-// of the file system, which the kernel takes from whoever dies, finds out whether two
-// run at once.
+// child runs until its name is in a file go-NAME, or SIGTERM arrives. The lock of the file
+// system, which the kernel takes from a process that dies, detects whether two run at once.
 func child(dir string) int {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGTERM)

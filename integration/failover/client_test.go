@@ -54,7 +54,7 @@ func TestFailover_BadClients(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// rawSession opens a session on a socket that nobody reads from afterwards.
+// rawSession opens a session on a socket that no one reads afterwards.
 func rawSession(t *testing.T, s *cluster.Server, timeout time.Duration) (*net.TCPConn, znode.SessionID) {
 	t.Helper()
 	nc := rawDial(t, s)
@@ -90,7 +90,7 @@ func rawWrite(t *testing.T, nc net.Conn, b []byte) {
 	}
 }
 
-// waitGone waits until the server does not list a connection any more.
+// waitGone waits until the server no longer lists a connection.
 func waitGone(t *testing.T, s *cluster.Server, local string) {
 	t.Helper()
 	begin := time.Now()

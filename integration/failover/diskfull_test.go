@@ -114,7 +114,7 @@ func TestFailover_DiskFull(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// fatWrites sets a znode to large values until it is told to stop.
+// fatWrites sets a znode to large values until it is stopped.
 func fatWrites(t *testing.T, e *cluster.Ensemble, s *cluster.Server) (stop func()) {
 	t.Helper()
 	c := s.Connect(t, cluster.ConnectOptions{Timeout: sessionTimeout})

@@ -12,8 +12,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/network"
 )
 
-// TestPartition_Five parts five servers into three and two, with the leader on either side
-// and with a server on both, and into five. Whoever reaches a majority must go on.
+// TestPartition_Five parts five servers into three and two, with the leader on either side and
+// with a server on both, and into five. A server that reaches a majority must continue.
 func TestPartition_Five(t *testing.T) {
 	t.Parallel()
 	e, w, allowed := networked(t, 5)

@@ -95,8 +95,7 @@ func mustShow(t *testing.T, e *cluster.Ensemble, resource string, length int, to
 	})
 }
 
-// checkOrder looks whether everybody has run once, one behind the other, with tokens
-// that grow.
+// checkOrder checks that all have run once, one after the other, with increasing tokens.
 func (p *place) checkOrder(names int) {
 	p.t.Helper()
 	list := p.events()
@@ -115,9 +114,9 @@ func (p *place) checkOrder(names int) {
 	}
 }
 
-// TestFailover_LockAndElectHoldOn: three processes want a lock and three stand for
-// election while one leader after the other is killed. Whoever had it keeps it, with
-// the same token and the same child; the next one's turn comes when that child ends.
+// TestFailover_LockAndElectHoldOn: three processes want a lock and three run for election while
+// one leader after the other is killed. The holder keeps it, with the same token and the same
+// child; the next one's turn comes when that child ends.
 func TestFailover_LockAndElectHoldOn(t *testing.T) {
 	t.Parallel()
 	e := start(t, 3, cluster.Options{})

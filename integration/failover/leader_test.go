@@ -27,10 +27,9 @@ func rounds(t *testing.T, otherwise int) int {
 	return n
 }
 
-// TestFailover_LeaderKilledUnderLoad kills the leader with SIGKILL while
-// clients write to all three servers, several times. No acknowledged write may
-// be lost, none applied twice, and the clients of the survivors must keep their
-// connections. How long nobody got an answer is logged.
+// TestFailover_LeaderKilledUnderLoad kills the leader with SIGKILL while clients write to all
+// three servers, several times. No acknowledged write may be lost, none applied twice, and the
+// clients of the survivors must keep their connections. The time without an answer is logged.
 func TestFailover_LeaderKilledUnderLoad(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
 	var gaps, singles []time.Duration
@@ -87,7 +86,7 @@ func TestFailover_LeaderStoppedUnderLoad(t *testing.T) {
 	report(t, "nobody got an answer", gaps)
 }
 
-// TestFailover_FollowerKilledUnderLoad: nobody but its own clients notices.
+// TestFailover_FollowerKilledUnderLoad: only its own clients notice.
 func TestFailover_FollowerKilledUnderLoad(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/follower")

@@ -31,8 +31,8 @@ const (
 	sessionTimeout = 60 * time.Second
 	// handshakeTimeout is how long a writer tries one server before another.
 	handshakeTimeout = 300 * time.Millisecond
-	// generousGap is the one bound on how long nobody got an answer, for a machine
-	// that is very busy. What was measured is in the log of the test.
+	// generousGap is the one bound on the time without an answer, for a machine that is very
+	// busy. The measured time is in the log of the test.
 	generousGap = 30 * time.Second
 )
 
@@ -59,7 +59,7 @@ type load struct {
 	// pace is how long a writer waits between two writes, so that long tests do
 	// not end with trees that take long to compare.
 	pace time.Duration
-	// report is told what is wrong; nil: the test fails.
+	// report gets each violation; nil: the test fails.
 	report func(format string, args ...any)
 	stop   chan struct{}
 	done   sync.WaitGroup
@@ -217,7 +217,7 @@ func (w *writer) run() {
 		}
 		if err != nil {
 			if try%len(servers) == len(servers)-1 {
-				select { // nobody is there; do not spin
+				select { // no server is up; do not spin
 				case <-w.load.stop:
 				case <-time.After(5 * time.Millisecond):
 				}

@@ -12,9 +12,9 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
-// check ends the load and compares what the writers were told with what every
-// running server holds: nothing acknowledged is missing, nothing is there
-// twice, nothing is there that nobody wrote.
+// check ends the load and compares the writers' answers with the state of every running server:
+// nothing acknowledged is missing, nothing is there twice, nothing is there that was not
+// written.
 func (l *load) check() {
 	l.t.Helper()
 	l.end()
@@ -50,7 +50,7 @@ func (l *load) read(s *cluster.Server) (h holds, err error) {
 	return h, err
 }
 
-// errNoServer says that there is nobody to ask.
+// errNoServer reports that there is no server to ask.
 var errNoServer = errors.New("no connection")
 
 func (l *load) tryRead(s *cluster.Server) (h holds, err error) {

@@ -13,9 +13,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// TestFailover_MajorityLost kills two of three servers. The third must accept
-// no write, elect nobody and say so; when the others return, everything that
-// was acknowledged is there.
+// TestFailover_MajorityLost kills two of three servers. The third must accept no write, elect
+// no leader and report that; when the others return, everything that was acknowledged is there.
 func TestFailover_MajorityLost(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
 	for _, leaderSurvives := range []bool{true, false} {
@@ -69,7 +68,7 @@ func loseMajority(t *testing.T, e *cluster.Ensemble, leaderSurvives bool) {
 	l.check()
 }
 
-// checkNotServing: what tools are told by a server without a majority.
+// checkNotServing checks the answers of a server without a majority to tools.
 func checkNotServing(t *testing.T, s *cluster.Server) {
 	t.Helper()
 	for word, want := range map[string]string{

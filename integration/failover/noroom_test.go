@@ -31,9 +31,9 @@ func stableOrLog(path string) bool {
 	return inLog(path) || filepath.Base(path) == "raftlog" || filepath.Base(path) == "stable.db"
 }
 
-// TestNoRoom_OneServer_OthersGoOn: a server whose disk takes nothing, full or broken, leads
-// nobody for long and holds up nobody: its clients are let go, and others answer them. How many terms it costs until another leads is in the
-// log of the test, and how many while the other does.
+// TestNoRoom_OneServer_OthersGoOn: a server whose disk takes nothing, full or broken, does not lead for long and
+// blocks no one: it disconnects its clients, and other servers answer them. The log of the test has the number of
+// terms until another leads, and of those while it does.
 func TestNoRoom_OneServer_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	e, _, allowed := onDisks(t, 3, nil)
@@ -93,9 +93,9 @@ func TestNoRoom_OneServer_OthersGoOn(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestNoRoom_Election: the leader dies while one of the two that are left cannot write, so
-// that there is no majority. Nothing is acknowledged and nobody ends; terms may rise
-// meanwhile, and room, or the third server, brings everything back.
+// TestNoRoom_Election: the leader dies while one of the two that are left cannot write, so that
+// there is no majority. Nothing is acknowledged and no server ends; terms may rise meanwhile,
+// and room, or the third server, brings everything back.
 func TestNoRoom_Election(t *testing.T) {
 	t.Parallel()
 	e, _, allowed := onDisks(t, 3, nil)

@@ -11,8 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// TestFailover_FollowerPaused: a follower that stands still holds up nobody and
-// catches up.
+// TestFailover_FollowerPaused: a paused follower blocks no one and catches up.
 func TestFailover_FollowerPaused(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/paused")

@@ -28,8 +28,8 @@ func startChecked(t *testing.T, n int) *cluster.Ensemble {
 	return start(t, n, cluster.Options{Config: map[string]string{"check.interval": "500", "peer.joinSecretFile": secret}})
 }
 
-// putBack stops the ensemble, copies the data directories of some servers, lets clients write on, stops it again, and
-// puts the copies back. Nobody runs then.
+// putBack stops the ensemble, copies the data directories of some servers, lets clients write on, stops it again,
+// and puts the copies back. Then no server runs.
 func putBack(t *testing.T, e *cluster.Ensemble, old ...*cluster.Server) {
 	t.Helper()
 	loadOnce := func(root string) {
@@ -162,8 +162,8 @@ func TestHalt_TwoOfThreePutBack(t *testing.T) {
 }
 
 // TestHalt_MajorityIsBehind: the logs of two that were put back end before what the third one has applied, and they
-// have no leader yet. It does not give them what they lack, which may be what somebody wanted to undo: it halts, and
-// they go on without it.
+// have no leader yet. It does not send them the missing entries, which an operator may have wanted to undo: it
+// halts, and they continue without it.
 func TestHalt_MajorityIsBehind(t *testing.T) {
 	t.Parallel()
 	e := startChecked(t, 3)

@@ -46,10 +46,9 @@ func TestRestart_Rolling(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestRestart_MissedTooMuch_SnapshotOnly kills a follower for so long that the others
-// do not have its next entry any more, then gives a second one a new disk and a new
-// place in the ensemble: both must catch up by a snapshot, under load, with nothing
-// lost.
+// TestRestart_MissedTooMuch_SnapshotOnly kills a follower until the others no longer have its
+// next entry, then gives a second one a new disk and a new place in the ensemble: both must
+// catch up by a snapshot, under load, with nothing lost.
 func TestRestart_MissedTooMuch_SnapshotOnly(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "token")
 	e := start(t, 3, cluster.Options{Config: map[string]string{"snapCount": "200", "peer.joinSecretFile": secret}})

@@ -25,8 +25,8 @@ type oneShot struct {
 	kind  string // "data", "exist" (of a znode that is not there) or "child"
 	there bool   // whether the znode is
 	kids  int
-	// first is the event of the first change since the watch was left; 0: none. Whoever saw
-	// that as it happened got this one.
+	// first is the event of the first change since the watch was left; 0: none. A client that
+	// was connected got this one.
 	first znode.EventType
 	// fired are the events that the client got, over all its connections.
 	fired []znode.EventType
@@ -39,7 +39,7 @@ func (w *oneShot) changed(typ znode.EventType) {
 	}
 }
 
-// missed is the event that who sets the watch again is told by setWatches; 0: none.
+// missed is the event that setWatches sends to a client that sets the watch again; 0: none.
 func (w *oneShot) missed() znode.EventType {
 	switch {
 	case w.kind == "exist" && w.there:

@@ -63,7 +63,7 @@ func (p *place) await(n int) (e event) {
 	return e
 }
 
-// release lets the child of somebody end.
+// release lets the child with a name end.
 func (p *place) release(name string) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.dir, "go-"+name), nil, 0o600); err != nil {

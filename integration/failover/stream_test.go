@@ -28,7 +28,7 @@ const (
 	streamBatch   = 9 // changes of a transaction, so that some streams break in the midst of one
 )
 
-// change is a change as a stream tells it, and as whoever made it knows it.
+// change is a change as a stream reports it, and as its author knows it.
 type change struct {
 	Type string `json:"type"`
 	Path string `json:"path"`

@@ -29,9 +29,9 @@ func once(match func(path string) bool, instead func() syscall.Errno) (disk.Faul
 
 func broken() syscall.Errno { return syscall.EIO }
 
-// TestSync_LogFailsOnce: after one failed sync of its log nobody knows what is on a
-// server's disk. It must end, with an error that says why, whatever the next sync says; the
-// others go on, and it comes back with what it had, also when the power goes in between.
+// TestSync_LogFailsOnce: after one failed sync of its log no one knows what is on a server's
+// disk. It must end, with an error that gives the reason, whatever the next sync returns; the
+// others continue, and it restarts with its state, also when the power goes in between.
 func TestSync_LogFailsOnce(t *testing.T) {
 	t.Parallel()
 	e, _, allowed := onDisks(t, 3, nil)

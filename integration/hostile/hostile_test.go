@@ -138,7 +138,7 @@ func (a *arena) rounds(n int) {
 	}
 }
 
-// endure checks that nobody has been harmed. Without a majority others wait, too: then only what they have counts.
+// endure checks that no one has been harmed. Without a majority others wait, too: then it checks only their data.
 func (a *arena) endure(noMajority bool) {
 	a.t.Helper()
 	a.rounds(3)

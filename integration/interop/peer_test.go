@@ -17,14 +17,14 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// peer is a Java process with Curator's recipes (testdata/CuratorPeer.java) that does
-// what it is told.
+// peer is a Java process with Curator's recipes (testdata/CuratorPeer.java) that executes
+// commands.
 type peer struct {
 	t   *testing.T
 	in  io.Writer
 	mu  sync.Mutex // protects the fields below
 	ids int
-	got map[string][]string // what each id has said and nobody has asked for yet
+	got map[string][]string // output of each id that no one has asked for yet
 }
 
 // deed is something that the peer does.

@@ -23,7 +23,7 @@ func saslEnsemble(t *testing.T, jaas string, config map[string]string) *cluster.
 	all := map[string]string{
 		"java.security.auth.login.config": writeFile(t, "server.jaas", jaas),
 		"client.portUnification":          "true",
-		"ssl.clientAuth":                  "none", // nobody has another identity
+		"ssl.clientAuth":                  "none", // no one has another identity
 		"ssl.keyStore.location":           certs.Write(t, dir+"/server.pem", ca.Issue(t, "server", nil).KeyPEM(t)),
 		"ssl.trustStore.location":         certs.Write(t, dir+"/ca.pem", ca.CertPEM()),
 	}

@@ -23,7 +23,7 @@ const (
 var updateAlerts = flag.Bool("update", false, "rewrite the table of alerts in docs/monitoring.md")
 
 // TestFiles_MetricsExist: every metric that a rule, a panel or the page asks for is in the table of metrics.
-// Which of the table nobody asks for is in the test's log.
+// The test's log has those of the table that are not used.
 func TestFiles_MetricsExist(t *testing.T) {
 	known := map[string]bool{"up": true} // Prometheus's own
 	for _, m := range metrics.Table() {

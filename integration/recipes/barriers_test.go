@@ -103,7 +103,7 @@ func (g *gate) pass(ctx context.Context, i int, b *recipes.DoubleBarrier) error 
 	g.compareLocked(i)
 	g.seen[i] = g.lookLocked()
 	g.mu.Unlock()
-	// To the end, so that nobody waits for us at the exit.
+	// To the end, so that no one waits for us at the exit.
 	err = in.Leave(g.s.ctx)
 	if err != nil {
 		g.forget(i)

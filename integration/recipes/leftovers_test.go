@@ -14,9 +14,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// permanent are the znodes that may be there when nobody uses a recipe any more:
-// containers, which the server deletes sooner or later, the parents of queues, and
-// the values.
+// permanent are the znodes that may be left when no one uses a recipe: containers, which the
+// server deletes sooner or later, the parents of queues, and the values.
 var permanent = regexp.MustCompile(`^/soak(/(mutex|election|rw|semaphore(/(locks|leases))?|` +
 	`(queue|priority|delay)(-claims|-tickets|-waiters)?|gate|counter|config|group|registry(/s)?))?$`)
 

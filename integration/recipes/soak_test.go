@@ -65,10 +65,10 @@ type worker struct {
 	ended  atomic.Bool
 }
 
-// TestSoak_ServersKilledAndPaused: four clients use every recipe that promises
-// something while server processes are killed, paused and restarted and clients are
-// cut off. All promises are kept meanwhile; afterwards everybody goes on, and when
-// all have stopped nothing is left of them.
+// TestSoak_ServersKilledAndPaused: four clients use every recipe that promises something while
+// server processes are killed, paused and restarted and clients are cut off. All guarantees
+// hold meanwhile; afterwards all clients continue, and when all have stopped nothing is left of
+// them.
 func TestSoak_ServersKilledAndPaused(t *testing.T) {
 	seed, length := settings(t)
 	t.Logf("seed %d, faults for %v", seed, length)
@@ -197,8 +197,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// allGoOn waits until every worker has had a round that went well and began after
-// the faults: nobody is stuck.
+// allGoOn waits until every worker has had a successful round that began after the faults: none
+// is stuck.
 func (s *soak) allGoOn() {
 	s.Helper()
 	goal := map[*worker]int64{}

@@ -151,8 +151,8 @@ func (s *soak) startMember(i int, c *client.Client) {
 	s.leave = append(s.leave, func() { s.must(stays.Leave(s.ctx)) })
 }
 
-// watchGroup follows group and registry until the end, and checks that what was told
-// adds up, and comes to what there is.
+// watchGroup follows group and registry until the end, and checks that the reported changes add
+// up to the state.
 func (s *soak) watchGroup(i int, group *recipes.Group, registry *recipes.Registry) {
 	ctx, stop := context.WithCancel(s.ctx)
 	var members, instances atomic.Pointer[[]string]
@@ -212,7 +212,7 @@ func (s *soak) watchEnded(ctx context.Context, err error) {
 	}
 }
 
-// addUp applies a change to what was told before, and compares with what there is.
+// addUp applies a change to the view so far, and compares with the state.
 func (s *soak) addUp(view map[string]int64, change recipes.GroupChange) {
 	for _, m := range change.Left {
 		if view[m.Name] != m.FencingToken {

@@ -36,7 +36,7 @@ func (x *connection) call(op check.Op) *call {
 	return k
 }
 
-// send asks for an operation. False means that the connection is of no use any more.
+// send sends a request for an operation. False means that the connection is of no further use.
 func (x *connection) send(op check.Op, cmd *state.Command) (*call, bool) {
 	k := x.call(op)
 	return k, x.ask(k, cmd)

@@ -17,7 +17,7 @@ const votedForSelf = "voting for self"
 // campaigns is the handler of the servers' logs, which notes who campaigns.
 type campaigns struct {
 	slog.Handler
-	server int // whose log it is; -1: nobody's
+	server int // the server that wrote it; -1: none
 	voted  *voted
 }
 

@@ -84,7 +84,7 @@ type connection struct {
 	sent         int // its client's own
 
 	mu      sync.Mutex // protects the fields below
-	over    bool       // nothing that comes is heard any more
+	over    bool       // nothing more is received
 	why     string
 	arrived int
 	seen    znode.Zxid
@@ -211,7 +211,7 @@ func (c *client) forget() {
 	clear(c.watches)
 }
 
-// run works until it is told to stop.
+// run works until it is stopped.
 func (c *client) run() {
 	for !c.stopped() {
 		x := c.connect(-1)

@@ -22,7 +22,7 @@ import (
 
 var errPowerCut = errors.New("power cut")
 
-// gate lets everybody through until it is shut.
+// gate lets everyone through until it is shut.
 type gate struct {
 	mu   sync.Mutex // protects the field below
 	shut chan struct{}
@@ -145,7 +145,7 @@ func (d *disk) store(logger *slog.Logger, fatal func(error)) (storage.Store, err
 }
 
 // view is a disk in one life of its server: identity, term and vote, snapshots. A life that has
-// ended changes nothing any more; raft panics if told so, and nobody hears it in any case.
+// ended changes nothing more; raft panics on an error, which no one sees in any case.
 type view struct {
 	*disk
 	life int

@@ -54,7 +54,7 @@ type world struct {
 
 	clientsCut []atomic.Bool // by server: clients cannot reach it
 	replacing  atomic.Bool   // a server is being replaced
-	healed     chan struct{} // closed when nothing is broken any more
+	healed     chan struct{} // closed when nothing is broken
 	later      sync.WaitGroup
 	ended      sync.WaitGroup
 }
@@ -132,8 +132,8 @@ func (m *machine) boot() error {
 		switch {
 		case l.dead.Load():
 		case strings.Contains(err.Error(), "since a transfer of leadership failed"):
-			// What hashicorp/raft leaves no other way out of (consensus/storage, the monitor); the process is
-			// started again by whoever supervises it.
+			// hashicorp/raft leaves no other way out (consensus/storage, the monitor); a supervisor starts
+			// the process again.
 			w.net.change(func() { w.net.counts["ended by itself, and started again"]++ })
 			w.ended.Go(func() { m.again(l) })
 		case m.disk.blankAgain() && strings.Contains(err.Error(), "data directory is empty, but the ensemble exists"):
@@ -226,8 +226,8 @@ func (m *machine) stop() {
 	m.disk.end(false)
 }
 
-// pause lets a server stand still until resume is called. Whoever stops the process in good
-// order meanwhile waits for that, as SIGTERM does for a process that is stopped.
+// pause stops a server until resume is called. A call that stops the process in good order
+// meanwhile waits for that, as SIGTERM does for a process that is stopped.
 func (m *machine) pause() (resume func()) {
 	l := m.running()
 	if l == nil {
@@ -400,5 +400,5 @@ func (w *world) final(l *life) (list []check.Znode, zxid znode.Zxid) {
 	return list, zxid
 }
 
-// everybody is who may read all: the recorder.
+// everybody has the identity that may read everything: the recorder.
 func everybody() []znode.ID { return []znode.ID{znode.SuperIDs} }

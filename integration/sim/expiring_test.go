@@ -69,7 +69,7 @@ func (c *client) expire(x *connection) ([]*call, bool) {
 	return c.one(x, o)
 }
 
-// forgetTTL drops a znode that is not there any more.
+// forgetTTL drops a znode that no longer exists.
 func (c *client) forgetTTL(path string) {
 	c.ttls = slices.DeleteFunc(c.ttls, func(z ttlZnode) bool { return z.path == path })
 }
@@ -166,7 +166,7 @@ func (e *expiring) replay(deleted func(c *expiringChange, m *mortal)) map[string
 	return live
 }
 
-// reaped waits until nothing is left whose time is over. No client writes any more.
+// reaped waits until no expired znode is left. Clients no longer write.
 func (w *world) reaped() {
 	ctx, cancel := context.WithTimeout(context.Background(), healLimit)
 	defer cancel()

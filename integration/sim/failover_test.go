@@ -22,8 +22,8 @@ const (
 	// aftermath is how long campaigns are counted after the first answer that follows a death: a second
 	// election soon after the first one is the same trouble.
 	aftermath = 2 * electionTimeout
-	// behindFor is for how long the leader does not reach a server whose log is to be behind: less than
-	// after which that server would campaign.
+	// behindFor is for how long the leader does not reach a server whose log should be behind: less
+	// than the time after which that server would campaign.
 	behindFor = electionTimeout / 4
 )
 
@@ -77,8 +77,8 @@ type deathToll struct {
 	unanswered time.Duration // between two acknowledged writes of a client of a survivor
 }
 
-// TestFailover_LeaderKilled counts in virtual time who campaigns when a leader dies, and for how long nobody leads
-// and nobody is answered. -sim.seed begins with another seed, and -sim.seeds has each ensemble live as often.
+// TestFailover_LeaderKilled counts in virtual time who campaigns when a leader dies, and for how long there is no
+// leader and no answer. -sim.seed begins with another seed, and -sim.seeds has each ensemble live as often.
 func TestFailover_LeaderKilled(t *testing.T) {
 	for i, f := range losses() {
 		var all []deathToll

@@ -47,7 +47,7 @@ func (w *chaos) replace() {
 	}
 	if !w.allVote() {
 		w.replacing.Store(false)
-		return // the last one has not been finished, or a server is down: nobody would go on
+		return // the last one has not been finished, or a server is down: the ensemble would stop
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), w.ms(1000, 4000))
 	defer cancel()
@@ -107,8 +107,8 @@ func (w *world) admit(ctx context.Context, i int, vote bool) error {
 	return err
 }
 
-// complete takes in again whoever has been taken out, and waits until every server knows that all have
-// a vote: until then the ensemble still changes by itself.
+// complete adds all removed servers again, and waits until every server knows that all have a vote:
+// until then the ensemble still changes.
 func (w *world) complete() {
 	close(w.healed)
 	w.later.Wait()

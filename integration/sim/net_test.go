@@ -36,7 +36,7 @@ type network struct {
 type host struct {
 	listener *listener
 	life     int  // of the process that listens and dials
-	silent   bool // the host has vanished: it says nothing, not even that nobody listens
+	silent   bool // the host has vanished: it sends nothing, not even that there is no listener
 	frozen   bool // the process stands still; its kernel accepts
 }
 
@@ -189,7 +189,7 @@ func (n *network) connect(from, to, life int) (net.Conn, error) {
 	return here, nil
 }
 
-// change alters what the network lets through; whoever waits looks again.
+// change alters what the network lets through; those that wait look again.
 func (n *network) change(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -209,7 +209,7 @@ func (n *network) kill(i int, silent bool) {
 			if c.from != i {
 				continue
 			}
-			c.mute = true // whatever the dying life still does is heard by nobody
+			c.mute = true // no one receives what the dying life still sends
 			if !silent {
 				c.peer.pushLocked(segment{end: syscall.ECONNRESET})
 			}

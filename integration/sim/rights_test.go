@@ -159,7 +159,7 @@ func (c *client) secret(x *connection) ([]*call, bool) {
 	switch c.rng.IntN(7) {
 	case 0:
 		o = check.Op{Kind: check.Get, Path: secretPath}
-	case 1: // nobody needs a permission to leave a watch, but to hear of what happens
+	case 1: // no permission is needed to set a watch, but to get its events
 		o = check.Op{Kind: check.Exists, Path: secretPath}
 		hook = func(v *server.View) {
 			_ = v.Watches().Add(x.sc.Watcher(), secretPath, watch.Persistent)

@@ -208,7 +208,7 @@ func forgiveStuckTransfer(forgiven *int) {
 	*forgiven++
 }
 
-// live is a world's life: everybody starts, works, suffers, and is healed.
+// live is a world's life: clients and servers start, work, suffer faults, and are healed.
 func live(w *world) (outcome, *check.History) {
 	for _, m := range w.servers {
 		w.boot(m)
@@ -357,7 +357,7 @@ func (w *world) agree() ([]check.Znode, znode.Zxid) {
 	return nil, 0
 }
 
-// compare sees whether the changes that were told lead to the tree that there is.
+// compare checks whether the reported changes lead to the present tree.
 func (w *world) compare(h *check.History) (list []check.Violation) {
 	if h.Final == nil {
 		return nil

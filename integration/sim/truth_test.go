@@ -138,7 +138,7 @@ func (t *truth) lead(term uint64) {
 	}
 }
 
-// heard notes that a leader was told of a session's heartbeat.
+// heard notes that a leader has received a session's heartbeat.
 func (t *truth) heard(term uint64, id znode.SessionID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

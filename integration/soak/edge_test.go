@@ -41,9 +41,9 @@ const (
 	dialAtMost, httpAtMost = 700 * time.Millisecond, 2 * time.Second
 )
 
-// TestEdge lets the soak's clients work at servers that have neither memory nor descriptors to spare: the tree is
-// filled until writes are refused, again and again, while more clients come and go than may be connected. Nobody
-// may die, be lost to its peers, or lose what was acknowledged.
+// TestEdge runs the soak's clients at servers that have neither memory nor descriptors to spare: the tree is
+// filled until writes are refused, repeatedly, while more clients connect and leave than may be connected. No
+// server may die, be lost to its peers, or lose acknowledged writes.
 func TestEdge(t *testing.T) {
 	if !cluster.Privileged() {
 		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)

@@ -116,8 +116,8 @@ func connect(t *testing.T, e *cluster.Ensemble, more ...client.Option) *client.C
 	return c
 }
 
-// writeData has the last release write data directories: a snapshot, entries behind it, keys, everything that a znode
-// can be, and a session that nobody closes.
+// writeData has the last release write data directories: a snapshot, entries after it, keys, znodes of all kinds,
+// and a session that is not closed.
 func writeData(t *testing.T, archive string) {
 	t.Helper()
 	archive, err := filepath.Abs(archive)
@@ -156,7 +156,7 @@ func writeData(t *testing.T, archive string) {
 			_, err := os.Stat(filepath.Join(s.DataDir, "history"))
 			return err
 		})
-		s.Kill() // so that nobody closes the session
+		s.Kill() // so that the session is not closed
 		if len(s.Snapshots()) == 0 {
 			t.Errorf("server %d has no snapshot", s.ID)
 		}

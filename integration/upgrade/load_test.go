@@ -195,8 +195,8 @@ func (l *load) progress() {
 	})
 }
 
-// check ends the load and compares what it was told with what all servers hold: nothing is missing, nothing is there
-// that nobody wrote.
+// check ends the load and compares its answers with the state of all servers: nothing is missing, nothing is there
+// that was not written.
 func (l *load) check(kills bool) {
 	l.t.Helper()
 	l.end()

@@ -12,8 +12,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/crash"
 )
 
-// A multiRead panicked while it held a lock that the connection's deferred cleanup takes: the server answered nothing any
-// more, and did not end. The process ends with the stack of the panic instead.
+// A multiRead panicked while it held a lock that the connection's deferred cleanup takes: the server no longer
+// answered, and did not end. The process ends with the stack of the panic instead.
 func TestOnPanic_WithALockThatCleanupTakes(t *testing.T) {
 	if os.Getenv("CRASH_HERE") != "" {
 		var mu sync.Mutex

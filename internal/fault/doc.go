@@ -10,16 +10,17 @@ type Fault string
 
 // The faults, each with the guarantee of docs/guarantees.md that it breaks.
 const (
-	// AckBeforeQuorum: a leader takes the followers to have stored what it has only begun to send
-	// (Durability, Replicas).
+	// AckBeforeQuorum: a leader counts entries as stored by the followers when it has only begun
+	// to send them (Durability, Replicas).
 	AckBeforeQuorum Fault = "ack-before-quorum"
-	// AckBeforeDisk: what waits for the log's disk does not (Durability).
+	// AckBeforeDisk: acknowledgements do not wait for the log's disk (Durability).
 	AckBeforeDisk Fault = "ack-before-disk"
-	// DropDedupe: the state machine applies what it has applied before (Once).
+	// DropDedupe: the state machine applies commands that it has applied before (Once).
 	DropDedupe Fault = "drop-dedupe"
 	// ReadBeforeWrite: a read does not wait for its session's earlier writes (Order).
 	ReadBeforeWrite Fault = "read-before-write"
-	// WatchAfterReply: watches fire when an entry is through, behind its replies (Events before data).
+	// WatchAfterReply: watches fire when an entry has been applied, after its replies (Events before
+	// data).
 	WatchAfterReply Fault = "watch-after-reply"
 	// SkipEphemeral: the ephemerals of an expired session stay (Ephemerals).
 	SkipEphemeral Fault = "skip-ephemeral"
@@ -33,13 +34,13 @@ const (
 	ForgetOwner Fault = "forget-owner"
 	// SyncWithoutLog: a sync does not go through the log (Linearizable writes).
 	SyncWithoutLog Fault = "sync-without-log"
-	// HalfMulti: a multi that fails keeps what it did before (Atomicity).
+	// HalfMulti: a failed multi keeps the effects of its first operations (Atomicity).
 	HalfMulti Fault = "half-multi"
-	// ForgetRights: a write is done whoever asks for it (Permissions).
+	// ForgetRights: a write is done without regard to the client's rights (Permissions).
 	ForgetRights Fault = "forget-rights"
 	// ShortLife: a TTL znode lives a quarter of its time (Expiring znodes).
 	ShortLife Fault = "short-life"
-	// NeverReap: nobody removes what has expired (Expiring znodes).
+	// NeverReap: expired znodes are not removed (Expiring znodes).
 	NeverReap Fault = "never-reap"
 )
 

@@ -46,7 +46,7 @@ func TestRegression_Follow_WhatFailedIsTriedAgain(t *testing.T) {
 	})
 }
 
-// Whoever gives a file another owner, mode or label changes nothing but its ctime.
+// A change of a file's owner, mode or label changes nothing but its ctime.
 func TestRegression_Stamp_SeesAnotherMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	replace(t, path, "one")

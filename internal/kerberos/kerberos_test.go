@@ -387,8 +387,8 @@ func TestReplays(t *testing.T) {
 	})
 }
 
-// One user who logged in 131,072 times within ten minutes had everybody else refused. Whoever takes much leaves room to
-// the others, and so do some who do it together.
+// One user who logged in 131,072 times within ten minutes had all others refused. A user who takes much leaves room
+// to the others, and so do some who do it together.
 func TestRegression_Replays_OneUserLeavesRoom(t *testing.T) {
 	r, next := new(Replays), uint64(0)
 	login := func(principal string) error {

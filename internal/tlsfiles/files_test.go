@@ -130,7 +130,8 @@ func TestServer_ClientCertificates(t *testing.T) {
 	}
 }
 
-// A list that is not in force lets nobody in: that nobody is revoked is not known then.
+// A list that is not in force admits no one: without it no one knows that a certificate is not
+// revoked.
 func TestServer_ListOfRevoked_TooOld(t *testing.T) {
 	k := newKit(t)
 	k.cfg.CheckCRL = true

@@ -77,7 +77,7 @@ func TestRegression_Reload_AFailedReadIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Whoever gives a file another owner or mode changes nothing but its ctime.
+// A change of a file's owner or mode changes nothing but its ctime.
 func TestRegression_Reload_AnotherModeIsNoticed(t *testing.T) {
 	k := newKit(t)
 	f := open(t, k.cfg)

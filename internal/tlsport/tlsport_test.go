@@ -117,7 +117,8 @@ func TestConn_TLSAndPlainOnOnePort(t *testing.T) {
 	}
 }
 
-// Who speaks without TLS where there is only TLS is told so in its own words.
+// A client that speaks without TLS where there is only TLS gets that answer in its own
+// protocol.
 func TestConn_PlainOnATLSPort_IsToldSo(t *testing.T) {
 	p := listen(t, Options{})
 	for first, want := range map[string]struct {

@@ -25,9 +25,8 @@ func mustRun(t *testing.T, c Config) Result {
 	return r
 }
 
-// TestRun_BoundedDelay_CompleteAndAccurate: with no loss and D at least the
-// spread of the delay nobody is suspected wrongly, and a crash is noticed within
-// T + D and one message time.
+// TestRun_BoundedDelay_CompleteAndAccurate: with no loss and D at least the spread of the delay
+// no process is suspected wrongly, and a crash is noticed within T + D and one message time.
 func TestRun_BoundedDelay_CompleteAndAccurate(t *testing.T) {
 	for seed := uint64(1); seed <= 100; seed++ {
 		q := mustRun(t, config(seed)).Quality

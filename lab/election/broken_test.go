@@ -127,8 +127,8 @@ func TestRing_InaccurateDetector_NeverEnds(t *testing.T) {
 	}
 }
 
-// TestRing_SeveralInitiators_OneRunCompletes checks suppression for every set of
-// initiators: one leader, declared once, whoever starts.
+// TestRing_SeveralInitiators_OneRunCompletes checks suppression for every set of initiators:
+// one leader, declared once, no matter who starts.
 func TestRing_SeveralInitiators_OneRunCompletes(t *testing.T) {
 	ids := slides()
 	for set := 1; set < 1<<len(ids); set++ {

@@ -32,8 +32,8 @@ func TestForms_Crashes_SafeAndLive(t *testing.T) {
 	}
 }
 
-// TestParticipants_NoFaults_OneLeader: the rule of participants elects the best, whoever
-// starts, whenever.
+// TestParticipants_NoFaults_OneLeader: the rule of participants elects the best, no matter who
+// starts and when.
 func TestParticipants_NoFaults_OneLeader(t *testing.T) {
 	for seed := uint64(1); seed <= 500; seed++ {
 		ids := shuffled(seed, 2+int(seed%8))

@@ -127,7 +127,7 @@ func TestParseExperiment_Errors_NameTheWord(t *testing.T) {
 	}
 }
 
-// Every candidate fails for the same reason, which is told once.
+// Every candidate fails for the same reason, which is reported once.
 func TestRunner_KillLeader_NobodyThere_SaysItOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond,
 		errors.New("the test waits no longer"))

@@ -149,8 +149,8 @@ func TestZooKeeper_HolderCutOff_LeavesFirst(t *testing.T) {
 	}
 }
 
-// TestRun_Orders_Fair: Lamport and Ricart-Agrawala serve in timestamp order, so
-// with requests spaced further apart than a message takes nobody is overtaken.
+// TestRun_Orders_Fair: Lamport and Ricart-Agrawala serve in timestamp order, so with requests
+// spaced further apart than a message takes no one is overtaken.
 func TestRun_Orders_Fair(t *testing.T) {
 	for _, name := range []string{"central", "lamport", "ricart-agrawala", "zookeeper"} {
 		for seed := uint64(1); seed <= 200; seed++ {

@@ -88,7 +88,7 @@ func TestCommit_TheSameCrash(t *testing.T) {
 	}
 }
 
-// TestCommit_CrashesAndRecoveries_Safe: with random crashes nobody ever commits what
+// TestCommit_CrashesAndRecoveries_Safe: with random crashes no process ever commits what
 // another aborts; two-phase commit ends if its coordinator comes back, and the broadcast
 // whenever a majority is up.
 func TestCommit_CrashesAndRecoveries_Safe(t *testing.T) {

@@ -129,7 +129,7 @@ func TestSimulator_Partition_CutsWhileItLasts(t *testing.T) {
 	assertHeard(t, s, 2, "1 0", "6 5") // 1.5 is due in the cut; 3 and 4.5 are sent in it
 }
 
-// echo sends what it is told to say to process 2.
+// echo sends each text that it gets to process 2.
 type echo struct{}
 
 type say struct{ text string }
@@ -238,7 +238,7 @@ func TestSimulator_MaxEvents_EndsAnEndlessRun(t *testing.T) {
 	}
 }
 
-// endless sets a timer for ever.
+// endless sets a timer forever.
 type endless struct{}
 
 func (endless) Step(time.Duration, Event) (Node, Output) {

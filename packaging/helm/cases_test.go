@@ -195,7 +195,8 @@ func (c *kube) waitLog(index int, text string) {
 	wait.Until(c.t, "pod "+string(rune('0'+index))+" logs: "+text, func() bool { return strings.Contains(c.log(index), text) })
 }
 
-// volumesLost loses a majority of the volumes: nothing forms, until somebody has decided what is lost.
+// volumesLost loses a majority of the volumes: nothing forms, until an operator has decided what is
+// lost.
 func volumesLost(c *kube) {
 	c.install(object{"config": quick})
 	c.waitReady(three...)

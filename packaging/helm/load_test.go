@@ -23,7 +23,7 @@ type load struct {
 	dir     string
 	stop    context.CancelFunc
 	done    chan struct{}
-	answers chan struct{} // one for each answer, as long as somebody takes them
+	answers chan struct{} // one for each answer, while there is a receiver
 
 	acked  []string
 	failed []error       // writes that have not happened

@@ -20,9 +20,9 @@ import (
 // scheduling is how long a new pod takes until its container starts; in a cluster it is rather longer.
 const scheduling = time.Second
 
-// pod is a process that runs as its manifest says, as a kubelet would run it: in a root directory with nothing but the
-// binary and its volumes, as its user, in a network namespace whose address nobody had before. What a kubelet does and
-// is not done here: limits, capabilities, a read-only root (it belongs to another user).
+// pod is a process that runs as its manifest says, as a kubelet would run it: in a root directory with nothing but
+// the binary and its volumes, as its user, in a network namespace with a new address. Unlike a kubelet it sets no
+// limits, no capabilities and no read-only root (which belongs to another user).
 //
 // It has one goroutine, which starts the container, again if it ends, and probes it.
 type pod struct {

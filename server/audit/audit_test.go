@@ -113,7 +113,7 @@ func TestLog_JSON(t *testing.T) {
 	}
 }
 
-// Nobody waits for a disk that hangs, and nothing is lost in silence.
+// No one waits for a hanging disk, and nothing is lost silently.
 func TestLog_NeverBlocks(t *testing.T) {
 	out := &sink{fault: errors.New("no space left")}
 	var log bytes.Buffer

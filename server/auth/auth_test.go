@@ -236,7 +236,7 @@ func TestSASL_Identities(t *testing.T) {
 		{"hbase/h1@HERE", false, false, sasl("hbase/h1@HERE")}, {"hbase/h1@HERE", true, false, sasl("hbase@HERE")},
 		{"hbase/h1@HERE", false, true, sasl("hbase/h1")}, {"hbase/h1@HERE", true, true, sasl("hbase")},
 		{"boss@HERE", false, false, sasl("boss@HERE")}, {"boss@HERE", false, true, boss}, {"boss", false, false, boss},
-		{"boss@THERE", true, true, sasl("boss@THERE")}, // somebody else
+		{"boss@THERE", true, true, sasl("boss@THERE")}, // another user
 		{"boss/h@THERE", true, true, sasl("boss/h@THERE")},
 		{"", true, true, nil}, {"a@b@c", true, true, nil}, {"a/b/c@HERE", true, true, nil}, {"@HERE", true, true, nil},
 		{"/h@HERE", true, true, nil}, {"boss@", true, true, sasl("boss@")},

@@ -201,7 +201,7 @@ func TestRegression_Scheduler_BackupsFromTheFuture(t *testing.T) {
 	}
 }
 
-// One server is chosen, whoever looks, and without a leader none.
+// All servers choose the same one, and without a leader none.
 func TestScheduler_Chosen(t *testing.T) {
 	member := func(id state.ServerID, voter, connected bool) membership.MemberStatus {
 		return membership.MemberStatus{ID: id, Voter: voter, Connected: connected}

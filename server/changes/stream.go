@@ -134,8 +134,8 @@ func (st *Stream) read() (found []Change, more bool, err error) {
 	return found, more, err
 }
 
-// match adds to found what an edit means to the filters, each type and path once:
-// what became of the znode itself, then that a parent's children changed.
+// match adds to found what an edit means to the filters, each type and path once: first the
+// change of the znode itself, then that of its parent's children.
 func (st *Stream) match(found []Change, e *znode.Event) []Change {
 	var own, children *Change
 	for i := range st.filters {

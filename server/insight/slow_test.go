@@ -28,7 +28,7 @@ func newLog(out io.Writer, changed time.Time) *insight.SlowLog {
 	})
 }
 
-// The stages of a request are one after the other, whoever leads, and together what it took.
+// The stages of a request follow one another, no matter who leads, and add up to its time.
 func TestOf(t *testing.T) {
 	begin := time.Now()
 	at := func(n int) time.Time { return begin.Add(time.Duration(n) * ms) }

@@ -309,8 +309,7 @@ func (o *workOptions) runGranted(
 	return err
 }
 
-// lostError reports that a command was stopped because it was not entitled to run
-// any more.
+// lostError reports that a command was stopped because it was no longer entitled to run.
 type lostError struct{ cause error }
 
 func (e *lostError) Error() string {

@@ -188,7 +188,7 @@ func (t *TLSFlags) Bind(f *pflag.FlagSet) {
 	}
 }
 
-// Wanted reports whether the ZooKeeper port is to be spoken to with TLS.
+// Wanted reports whether to use TLS for the ZooKeeper port.
 func (t *TLSFlags) Wanted() bool {
 	return t.On || t.Files != client.TLSFiles{}
 }

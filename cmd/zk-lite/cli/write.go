@@ -167,7 +167,7 @@ func create(
 // keep waits while an ephemeral lives.
 func keep(c *cobra.Command, cl *client.Client, s client.Session, path string) error {
 	fmt.Fprintf(c.ErrOrStderr(), "%s lives as long as this command; Ctrl-C deletes it\n", path)
-	ctx, cancel := s.Context(c.Context()) // nothing is to be asked in another session
+	ctx, cancel := s.Context(c.Context()) // nothing must be sent in another session
 	defer cancel()
 	for {
 		exists, _, w, err := cl.ExistsW(ctx, path)

@@ -206,7 +206,7 @@ func TestDisk_FailedSync_LosesThePages(t *testing.T) {
 	}
 }
 
-// TestDisk_Fault_MayWait: a disk that hangs hangs whoever asks, and nobody else.
+// TestDisk_Fault_MayWait: a disk that hangs blocks the caller, and no one else.
 func TestDisk_Fault_MayWait(t *testing.T) {
 	if !allowed(t) {
 		return

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// few is a span of these tests' own: whoever takes all ports there are must not starve others.
+// few is a span of these tests' own: a test that takes all ports must not starve others.
 var few = span{first: 10000, blocks: 4}
 
 // TestReserve_NoPortTwice: many at once, and none is anybody else's, although no server listens.
@@ -39,7 +39,8 @@ func TestReserve_NoPortTwice(t *testing.T) {
 	wg.Wait()
 }
 
-// TestReserve_LeavesOutWhatIsInUse: somebody who knows of no blocks listens in the middle of one.
+// TestReserve_LeavesOutWhatIsInUse: a program that knows of no blocks listens in the middle of
+// one.
 func TestReserve_LeavesOutWhatIsInUse(t *testing.T) {
 	mine, err := few.reserve(1)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestProcess_EndsByItself(t *testing.T) {
 	}
 }
 
-// TestProcess_Stop: with SIGTERM, and by force where that is ignored; the end is nobody's surprise.
+// TestProcess_Stop: with SIGTERM, and by force where that is ignored; the end is expected.
 func TestProcess_Stop(t *testing.T) {
 	p := start(t, "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done")
 	wait.Until(t, "it runs", func() bool { return strings.Contains(p.Log(), "ready") })

@@ -40,7 +40,7 @@ func refuse(w http.ResponseWriter, status int, retryAfter string) {
 	fmt.Fprintf(w, `{"title":"refused","detail":"status %d","hint":"do this","status":%d}`, status, status)
 }
 
-// nobody is an address where nobody listens.
+// nobody is an address without a listener.
 func nobody(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,7 +57,7 @@ var again = &Request{Method: http.MethodPost, Target: "/x", Body: []byte("{}"), 
 
 func ok(w http.ResponseWriter, _ *http.Request, _ int64) { fmt.Fprint(w, `{"a":1}`) }
 
-// It goes past those where nobody listens, or who tell it to, in order.
+// It skips servers without a listener, and those that send it elsewhere, in order.
 func TestDo_OneAnswers_IsFound(t *testing.T) {
 	away, asked := served(t, func(w http.ResponseWriter, _ *http.Request, _ int64) { refuse(w, 503, "60") })
 	good, _ := served(t, ok)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The token of a server on this machine is found by its file, which must be for that port, and for nobody else's eyes.
+// The token of a server on this machine is found by its file, which must be for that port, and readable by no one
+// else.
 func TestDo_LocalToken(t *testing.T) {
 	dir := t.TempDir()
 	var named string // by the server

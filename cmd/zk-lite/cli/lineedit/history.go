@@ -19,7 +19,7 @@ type History struct {
 
 	file  string
 	lines []string // the newest is the last
-	err   error    // why the file is not written any more
+	err   error    // why the file is no longer written
 }
 
 // StateDir is the directory for what a program of the user remembers (XDG Base
@@ -88,7 +88,7 @@ func (h *History) write(line string) error {
 	return err
 }
 
-// Err is why the file is not written any more, nil if it is.
+// Err is why the file is no longer written, nil if it is.
 func (h *History) Err() error { return h.err }
 
 // Len is the number of lines.

@@ -178,8 +178,7 @@ func (w *walker) answer(it *item) error {
 	return nil
 }
 
-// again reports whether a read is to be sent again: the connection broke under
-// it.
+// again reports whether to send a read again: the connection broke under it.
 func again(err error) bool { return errors.Is(err, client.ErrConnectionLoss) }
 
 // push puts the children of a node on the stack, the first one last.
