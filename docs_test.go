@@ -86,7 +86,7 @@ var unwrapped = []string{
 	"lab/",
 }
 
-// TestDocs_Length: a page that grows is one that nobody reads.
+// TestDocs_Length: no one reads a page that grows without bound.
 func TestDocs_Length(t *testing.T) {
 	used := map[string]bool{}
 	for _, page := range markdown(t) {

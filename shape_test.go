@@ -18,8 +18,9 @@ import (
 	"testing"
 )
 
-// ceilings bound what a reader meets. Whoever makes a figure smaller lowers its ceiling. Shape, the first part, never
-// rises. Size is a budget, with a little room: it rises only for a feature, in a commit of its own that gives the reason.
+// ceilings bound what a reader meets. A commit that makes a figure smaller lowers its ceiling. Shape, the first
+// part, never rises. Size is a budget, with a little room: it rises only for a feature, in a commit of its own that
+// gives the reason.
 var ceilings = map[string]int{
 	"function-typed fields in Configs of consensus":          37,
 	"methods of api/admin.handlers":                          57,

@@ -139,7 +139,7 @@ type ensembleKey struct{}
 //	exits CODE PROGRAM ARGS... run a program that ends with a code
 //	ensemble N                 start N servers of the script's own: $HTTP1 to $HTTPN, $SERVER1 to $SERVERN,
 //	                           and all of them in $ZK_LITE_HTTP, $ZK_LITE_SERVER and $CONFIGURED
-//	newcomer                   choose ports for one more server, $HTTP4 and $ADDRESS4; its token is to be in token4
+//	newcomer                   choose ports for one more server, $HTTP4 and $ADDRESS4; its token goes to token4
 //	startserver N, stopserver N
 //	leader [not] N             wait until server N leads, or another
 //	eventually REGEXP PROGRAM ARGS...  run a program until its output matches

@@ -35,7 +35,7 @@ import (
 //     c <= PrevLogEntry the check of PrevLogEntry and PrevLogTerm covers everything up to c, by log
 //     matching.
 //  3. INVARIANT c <= applied. c comes from this server's state machine, so it is committed for
-//     ever; acknowledgements are never counted here.
+//     good; acknowledgements are never counted here.
 //  4. A push is not a heartbeat: c >= 1, and a heartbeat has LeaderCommitIndex = 0.
 //  5. When the leader changes between capture and send, the push carries the old term: a follower
 //     in a newer one refuses it, a follower still in the old one gets what a delayed message of
