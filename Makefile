@@ -1,18 +1,18 @@
-# make            prints what there is
+# make            prints the targets
 # make build      builds bin/zk-lite
 # make test       runs every test that needs no more than Go, bash, curl and sed (the walks through docs/http*.md)
 .DEFAULT_GOAL := help
 # All targets build alike, so that they share Go's build cache; a binary without cgo is static.
 export CGO_ENABLED = 0
 GO ?= go
-# With STRESS=N whatever a target runs has N busy loops beside it.
+# With STRESS=N, N busy loops run beside the target.
 ifdef STRESS
 override GO := $(CURDIR)/.ci/stress $(STRESS) $(GO)
 endif
 FUZZTIME ?= 10s
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# Modules of their own, so that what they need is not needed by zk-lite.
+# Modules of their own, so that zk-lite does not depend on their dependencies.
 MODULES := $(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod */*/*/go.mod))
 
 DURATION ?= 10m
@@ -43,32 +43,32 @@ packages: ## the deb and rpm packages, in dist/
 image: ## the container images, in dist/: `docker load` and `podman load` read them
 	cd packaging && $(GO) run . -version '$(VERSION)' image
 
-kube: ## the Helm chart: lint, templates, schema; and pods as it says, in network namespaces (needs root)
+kube: ## the Helm chart: lint, templates, schema; and pods as it configures them, in network namespaces (needs root)
 	cd packaging/helm && $(GO) test -count=1 -parallel 4 -timeout 10m ./...
 
 cross: ## vet for macOS, and the client and the command line for Windows
 	GOOS=darwin $(GO) vet ./cmd/... ./app/... ./api/... ./server/... ./consensus/... ./client/... ./recipes/... ./zklitetest
 	GOOS=windows $(GO) vet ./client/... ./recipes/... ./cmd/...
 
-vulncheck: ## known vulnerabilities of what is linked; needs the network
+vulncheck: ## known vulnerabilities of the linked packages; needs the network
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./cmd/... ./client/... ./recipes/...
 
-dev: build ## the binary, and with it three servers on this machine, until Ctrl-C
+dev: build ## the binary, and three servers of it on this machine, until Ctrl-C
 	@bin/zk-lite dev
 
 short: ## the tests that take a second or less each: under a minute
 	$(GO) test -short ./...
 
 # Most tests wait for servers: three packages at a time keep two processors busy.
-test: ## every test that needs no more than Go, bash, curl and sed: under five minutes
+test: ## every test that needs only Go, bash, curl and sed: under five minutes
 	$(GO) test -p 3 -timeout 15m ./...
 
-slow: ## those left out there, since they take long: servers that are killed and paused, the largest tables
+slow: ## the tests that make test leaves out because they take long: killed and paused servers, the largest tables
 	$(GO) test -tags slow -timeout 20m ./integration/failover ./lab/table
 
 # The simulator has one thread, and integration runs the built binary.
 race: export CGO_ENABLED = 1
-race: ## the same under the race detector
+race: ## make test under the race detector
 	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /lab/ -e /integration) ./lab/ensemble ./lab/judge
 
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
@@ -84,10 +84,10 @@ lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 fuzz: ## every fuzz target for FUZZTIME each (10s)
 	.ci/fuzz $(FUZZTIME)
 
-explore: ## searches for faults for DURATION (10m) from SEED (the time); what it finds joins make replay
+explore: ## searches for faults for DURATION (10m) from SEED (the time); make replay runs its findings
 	integration/explore $(DURATION) $(or $(SEED),$$(date +%s))
 
-replay: ## what make explore has found before, again
+replay: ## earlier findings of make explore, again
 	bash integration/findings.sh
 
 lab-site: ## the lab's page as static files, in SITE (bin/lab-site), with the simulator as WebAssembly
@@ -98,11 +98,11 @@ lab-site: ## the lab's page as static files, in SITE (bin/lab-site), with the si
 browser: ## the dashboard and the lab's page in a real Chromium, headless (Debian: chromium); -update in its folder makes the pictures in docs
 	cd integration/browser && $(GO) test -count=1 -timeout 10m ./...
 
-interop: ## with other people's clients and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
+interop: ## third-party clients, and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api ./lab/judge
 	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
 
-sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first (1); none begins after WITHIN
+sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first (1); none starts after WITHIN
 	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),1) \
 	  -sim.within=$(or $(WITHIN),0)
 
@@ -112,13 +112,13 @@ upgrade: ## upgrades and downgrades of three servers under load; needs the commi
 monitoring: ## a real Prometheus sees faults of real servers begin and end; needs root (Debian: prometheus)
 	$(GO) test -tags prometheus -count=1 -timeout 5m ./integration/monitoring
 
-release-data: ## writes the data directories of the last release, in integration/upgrade/testdata, with its build
+release-data: ## writes data directories with the last release, in integration/upgrade/testdata
 	$(GO) test -tags upgrade -count=1 -run TestData ./integration/upgrade -write
 
 apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
 	integration/apache/run
 
-oracle: ## SCRIPTS (5000) random scripts to a real ZooKeeper and to zk-lite; SEED repeats them
+oracle: ## SCRIPTS (5000) random scripts, run by a real ZooKeeper and by zk-lite; SEED repeats them
 	ZK_LITE_ORACLE_SCRIPTS=$(SCRIPTS) ZK_LITE_SEED=$(SEED) $(GO) test -tags interop -count=1 -v -timeout 0 \
 	  -run TestConformance_Oracle ./integration/conformance
 
@@ -126,16 +126,16 @@ faults: ## partitions, bad networks, full, failing and lying disks, odd clocks, 
 	$(GO) test -tags privileged -count=1 -timeout 20m -run '$(FAULTS)' ./integration/failover ./integration/cluster/...
 	$(GO) test -tags soak -count=1 -timeout 20m -run '$(FAULTS)' ./integration/soak
 
-hostile: ## a client that sends all requests at their largest, in all manners, to servers with little memory; RELEASE is an older commit to attack; needs root
+hostile: ## a client that sends all requests at their largest, in all ways, to servers with little memory; RELEASE is an older commit to attack; needs root
 	ZK_LITE_SEED=$(SEED) $(GO) test -tags privileged -count=1 -v -timeout 90m ./integration/hostile $(HOSTILE) -hostile.release '$(RELEASE)'
 
-drill-backup: ## a backup of a million znodes taken, verified and restored, with the times
+drill-backup: ## takes, verifies and restores a backup of a million znodes, with the times
 	ZK_LITE_TEST_DRILL_ZNODES=1000000 $(GO) test -count=1 -v -timeout 30m -run TestBackup ./integration/drill
 
 drill: ## a lost majority of three servers with a million znodes: zk-lite recover, from a backup and from a survivor, with the times
 	ZK_LITE_TEST_DRILL_ZNODES=1000000 $(GO) test -count=1 -v -timeout 20m -run TestRecover_Drill ./integration/failover
 
-soak: ## histories judged for DURATION (10m) while everything is broken; SEED repeats the faults, SERVERS (3); needs root
+soak: ## histories judged for DURATION (10m) under all faults; SEED repeats the faults, SERVERS (3); needs root
 	ZK_LITE_SOAK_DURATION=$(DURATION) ZK_LITE_SEED=$(SEED) ZK_LITE_SOAK_SERVERS=$(SERVERS) $(GO) test -tags soak -count=1 -v -timeout 0 -run TestSoak ./integration/soak
 
 edge: ## the soak's clients for DURATION (10m) at servers with a full tree and no descriptors to spare; needs root

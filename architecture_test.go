@@ -18,7 +18,8 @@ const (
 	packages     = "docs/reference/packages.md"
 )
 
-// unlisted packages are not in the table of packages: they are no part of a running server, and no library.
+// unlisted packages are not in the table of packages: they are neither part of a running server nor a
+// library.
 var unlisted = []string{"bench/", "cmd/zk-lite/", "examples/", "integration/", "internal/structure", "internal/testkit/", "lab/"}
 
 // TestArchitecture_Packages: the table of packages has each package of the product, with the layer that

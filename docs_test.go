@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// pages are all pages of Markdown, with the number of words that each may have. A new page needs a
-// row. A row that ends in / is for all pages of a folder that have no row of their own; 0 is no
+// pages lists all pages of Markdown, with the number of words that each may have. A new page needs
+// a row. A row that ends in / is for all pages of a folder that have no row of their own; 0 is no
 // limit, for notebooks and results.
 var pages = []struct {
 	page string
@@ -80,7 +80,7 @@ var pages = []struct {
 
 const widest = 120 // columns of a line of text
 
-// unwrapped pages have lines that are wider still.
+// unwrapped pages have longer lines.
 var unwrapped = []string{
 	"bench/results/", "bench/notes/performance.md", "bench/notes/method.md", "consensus/raftlog/FORMAT.md",
 	"lab/",
@@ -113,7 +113,7 @@ func TestDocs_Length(t *testing.T) {
 	}
 }
 
-// TestDocs_Width: a difference in a long line cannot be read. Tables, code and links cannot be wrapped.
+// TestDocs_Width: no one can review a change in a long line. Tables, code and links cannot be wrapped.
 func TestDocs_Width(t *testing.T) {
 	for _, page := range markdown(t) {
 		if slices.ContainsFunc(unwrapped, func(p string) bool { return strings.HasPrefix(page, p) }) {

@@ -45,8 +45,8 @@ func TestFailures_SayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// isBare reports whether a call is a failure of a test without a word. It knows no types: a failure is what is named
-// Error, Fatal, Errorf or Fatalf, and an error is what is named like one.
+// isBare reports whether a call is a failure of a test without a word. It knows no types: a failure is a call of
+// Error, Fatal, Errorf or Fatalf, and an error is an expression that is named like one.
 func isBare(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 {
@@ -64,7 +64,7 @@ func isBare(call *ast.CallExpr) bool {
 		if !ok || hasWord(format) {
 			return false
 		}
-		return len(call.Args) > 3 || !isError(last) // where, and an error
+		return len(call.Args) > 3 || !isError(last) // a position, and an error
 	}
 	return false
 }

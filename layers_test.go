@@ -116,11 +116,10 @@ var layers = []struct {
 // raftImporters are the only packages that may touch hashicorp/raft.
 var raftImporters = []string{"consensus", "consensus/transport", "consensus/transport/appendrpc", "consensus/raftlog", "consensus/raftlog/faultfs", "consensus/raftlogger", "consensus/recovery", "consensus/storage", "consensus/membership", "consensus/founding"}
 
-// znodeForbidden is what the tree must not reach for: decisions come in as
-// arguments.
+// znodeForbidden are imports that the tree must not need: its callers pass it decisions.
 var znodeForbidden = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "net", "log", "log/slog", "os", "sync"}
 
-// unsafeImporters are the packages whose code the compiler does not check in full, each with why it must be so.
+// unsafeImporters are the packages whose code the compiler does not check in full, each with the reason.
 var unsafeImporters = map[string]string{
 	"api/rest":                  "what the kernel reports of a connection; the names of types in errors about JSON",
 	"consensus/raftlog":         "aligned memory for direct writes",

@@ -67,7 +67,8 @@ var ceilings = map[string]int{
 	"settings":                                               174,
 }
 
-// areas of the repository, by the first that a file lies below; what lies below none is the server's.
+// areas of the repository, by the first prefix that matches a file; a file without one is the
+// server's.
 var areas = []struct{ name, below string }{
 	{"lab", "lab"}, {"bench", "bench"}, {"examples", "examples"}, {"integration", "integration"},
 	{"client and recipes", "client"}, {"client and recipes", "recipes"}, {"client and recipes", "zklitetest"},
@@ -103,7 +104,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// shape counts.
+// shape counts the figures.
 func shape(t *testing.T) map[string]int {
 	long := fmt.Sprintf("server: files over %d lines", longFile)
 	n := map[string]int{long: 0} // counted even if there is none

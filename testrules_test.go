@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// testRules are what no test may contain, and what it does instead.
+// testRules are patterns that no test may contain, and what it does instead.
 var testRules = []struct {
 	forbidden *regexp.Regexp
 	instead   string
 }{
 	// A test that waits for the real clock is slow on a fast machine and fails on a slow one.
 	{regexp.MustCompile(`time\.Sleep\(`), "wait for a condition, or use clock.Sleep in synctest.Test"},
-	// What fails must fail again, and a fault that chance finds must not fail a change that has nothing to do with it.
+	// A failure must be repeatable, and a fault that is found by chance must not fail an unrelated change.
 	{regexp.MustCompile(`[^.\w]rand\.(Uint64|Int|IntN|Int64N|N|Float64|Perm|Shuffle)\(|time\.Now\(\)\.UnixNano\(\)`),
 		"take a source from internal/testkit/seed"},
 }

@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// logged are the folders whose warnings and errors docs/troubleshooting.md explains, but for those of unlogged.
+// logged are the folders whose warnings and errors docs/troubleshooting.md explains, except those of unlogged.
 var logged = []string{"api", "app", "cmd/zk-lite", "consensus", "internal", "server"}
 
 var unlogged = []string{
-	"app/doctor",           // what it finds says what to do
-	"consensus/raftlogger", // passes on what raft says
+	"app/doctor",           // its findings are instructions themselves
+	"consensus/raftlogger", // passes on raft's messages
 	"internal/testkit", "internal/structure",
 }
 
@@ -31,7 +31,7 @@ func TestTroubleshooting_Messages(t *testing.T) {
 	compare(t, "What the log says", loggedMessages(t))
 }
 
-// compare holds the first column of a section's tables against what there is in the sources. A text that ends in … is
+// compare compares the first column of a section's tables with the texts in the sources. A text that ends in … is
 // the beginning of one.
 func compare(t *testing.T, section string, messages map[string]string) {
 	t.Helper()
@@ -68,8 +68,8 @@ func compare(t *testing.T, section string, messages map[string]string) {
 	}
 }
 
-// loggedMessages are the messages of warnings and errors in the sources, and where they are. What is not constant in
-// one is written as ….
+// loggedMessages are the messages of warnings and errors in the sources, with their places. The part of a message
+// that is not constant is written as ….
 func loggedMessages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -83,7 +83,7 @@ func loggedMessages(t *testing.T) map[string]string {
 			return // the type of the protocol's codes
 		}
 		if path.Dir(s.set.Position(call.Pos()).Filename) == "app/config" {
-			at = 2 // of warn: what is wrong with a setting, behind where it stands and its key
+			at = 2 // of warn: what is wrong with a setting, after its place and its key
 		}
 		if !ok || len(call.Args) <= at || selector.Sel.Name == "Log" && s.isInfo(call) {
 			return
@@ -101,10 +101,10 @@ func loggedMessages(t *testing.T) map[string]string {
 type source struct {
 	set    *token.FileSet
 	consts map[string]string // of its package and of the function, by name
-	params map[string]bool   // parameters of the function that is looked at
+	params map[string]bool   // parameters of the present function
 }
 
-// eachCall visits all calls in folders, but for tests.
+// eachCall visits all calls in folders, except in tests.
 func eachCall(t *testing.T, folders []string, visit func(*source, *ast.CallExpr)) {
 	t.Helper()
 	packages := map[string][]string{}
@@ -202,8 +202,8 @@ func (s *source) isInfo(call *ast.CallExpr) bool {
 	return ok && (level.Sel.Name == "LevelInfo" || level.Sel.Name == "LevelDebug")
 }
 
-// refusing are the folders and files whose errors are what an operator is refused by: at the start of a server, in
-// `recover`, and in the commands for members, levels and backups.
+// refusing are the folders and files whose errors tell an operator why something is refused: at the start of a
+// server, in `recover`, and in the commands for members, levels and backups.
 var refusing = []string{
 	"consensus/founding", "consensus/membership", "consensus/peerkeys", "consensus/recovery", "consensus/storage",
 	"server/backup/restore.go",
@@ -211,14 +211,14 @@ var refusing = []string{
 	"cmd/zk-lite/cli/backup.go", "cmd/zk-lite/cli/backupfiles.go",
 }
 
-// TestTroubleshooting_Refusals: the page explains each refusal, and invents none.
+// TestTroubleshooting_Refusals: the page explains each refusal, and has no others.
 func TestTroubleshooting_Refusals(t *testing.T) {
 	compare(t, "What is refused", refusals(t))
 }
 
 var verb = regexp.MustCompile(`%[ .0-9]*[a-z]`)
 
-// refusals are the texts of errors, but for those that only say what was done when another one came.
+// refusals are the texts of errors, except those that only add context to another one.
 func refusals(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -227,7 +227,7 @@ func refusals(t *testing.T) map[string]string {
 		if !ok || len(call.Args) == 0 || selector.Sel.Name != "Errorf" && selector.Sel.Name != "New" {
 			return
 		}
-		// What begins or ends with another error only adds to it.
+		// A text that begins or ends with another error only adds to it.
 		if text := s.text(call.Args[0]); text != "…" && !strings.HasPrefix(text, "%w") && !strings.HasSuffix(text, ": %w") {
 			text = verb.ReplaceAllString(text, "…")
 			found[text] = s.set.Position(call.Pos()).String()
@@ -236,12 +236,13 @@ func refusals(t *testing.T) map[string]string {
 	return found
 }
 
-// logKeys are the functions that log whose further arguments are names and values, with the place of the first name.
+// logKeys are the functions that log and take names and values as further arguments, with the place of the first
+// name.
 var logKeys = map[string]int{
 	"Debug": 1, "Info": 1, "Warn": 1, "Error": 1, "Log": 3, "With": 0, "warn": 1, "logRefusal": 1,
 }
 
-// TestTroubleshooting_Fields: the page has each field that several lines of the log have, so that one thing does not get
+// TestTroubleshooting_Fields: the page has each field that several log lines have, so that one thing does not get
 // two names.
 func TestTroubleshooting_Fields(t *testing.T) {
 	uses, fields := map[string]int{}, map[string]string{}

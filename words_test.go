@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// retired are words that identifiers had once, each with the word to use. Only words that have no
-// other use here are in the list. The glossary is in docs/ARCHITECTURE.md.
+// retired are former words in identifiers, each with the word to use. The list has only words
+// without another use here. The glossary is in docs/ARCHITECTURE.md.
 var retired = map[string]string{
 	"births":      "created",
 	"canned":      "noop",
@@ -78,7 +78,7 @@ func TestWords_RetiredOnesStayAway(t *testing.T) {
 		check(tree.Package, strings.TrimSuffix(file[strings.LastIndex(file, "/")+1:], ".go"))
 		ast.Inspect(tree, func(n ast.Node) bool {
 			switch x := n.(type) {
-			case *ast.SelectorExpr: // the name that is selected may be another module's
+			case *ast.SelectorExpr: // the selected name may be another module's
 				ast.Inspect(x.X, func(m ast.Node) bool {
 					if id, ok := m.(*ast.Ident); ok {
 						check(id.Pos(), id.Name)
