@@ -62,7 +62,7 @@ func (c *comparison) wanted(s system.System, fill bool) (picked []*row) {
 	return picked
 }
 
-// tries is how often a row is begun before it is given up for a round.
+// tries is how often a row is tried before it is given up for a round.
 const tries = 3
 
 // try measures a row until it succeeds, and adds it. A run in which a connection ended, though
@@ -254,10 +254,10 @@ func (c *comparison) fill(ctx context.Context, s system.System, r *row) (*measur
 }
 
 const (
-	// collectTime is how long a Go server may take to collect its garbage after the
-	// tree is complete. An idle one does so two minutes after the last time.
+	// collectTime is how long a Go server may take to collect its garbage after the tree is
+	// complete. An idle server collects two minutes after the last collection.
 	collectTime = 150 * time.Second
-	// collectSettle is how long a collection may still last that the load has begun.
+	// collectSettle is how long a collection that the load has begun may still last.
 	collectSettle = 5 * time.Second
 )
 
@@ -296,7 +296,7 @@ func (c *comparison) collect(ctx context.Context, e *system.Ensemble) error {
 	}
 }
 
-// pause lets time pass.
+// pause waits for d.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -46,7 +46,7 @@ func (r *runner) logsSince(sizes []int64) (logs [][]byte, err error) {
 	return logs, nil
 }
 
-// votedForSelf is what raft logs, at the level debug, whenever a server begins a real election.
+// votedForSelf is raft's message, at the level debug, when a server begins a real election.
 const votedForSelf = `msg="voting for self"`
 
 // campaigns counts real elections by server.
@@ -84,7 +84,7 @@ func newKeeper(dir string) (*keeper, error) {
 }
 
 // keep writes the logs of an outage, if its gap is one of the longest, in the place of those of the
-// shortest that was kept. It lets go of them in o.
+// shortest that was kept. It clears them in o.
 func (k *keeper) keep(c *config, o *outage) error {
 	logs := o.logs
 	o.logs = nil

@@ -75,8 +75,8 @@ func (c *curve) value(f *figure) float64 {
 	return f.PerSecond
 }
 
-// leastBend is how much the slope of a curve must change for that to be called a bend:
-// half an order of magnitude in an order of magnitude.
+// leastBend is how much the slope of a curve must change to count as a bend: half an order of
+// magnitude per order of magnitude.
 const leastBend = 0.5
 
 // bend is the point at which a line's slope, with both axes logarithmic, changes the

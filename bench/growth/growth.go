@@ -106,7 +106,7 @@ func (g *growth) config(e *system.Ensemble, op load.Op, conns, inFlight int) loa
 	return cfg
 }
 
-// tries is how often a point is begun before its curve is given up.
+// tries is how often a point is tried before its curve is given up.
 const tries = 3
 
 // point measures one point of a curve.

@@ -26,7 +26,7 @@ const (
 	snapshotEvery = 4000
 	// never is snapCount where they are not.
 	never = 1 << 30
-	// snapshotLeast is how long is measured at least: some snapshots.
+	// snapshotLeast is the minimum time of a measurement: some snapshots.
 	snapshotLeast = 10 * time.Second
 )
 
@@ -108,7 +108,7 @@ func written(e *system.Ensemble) (all []time.Duration) {
 	return all
 }
 
-// installed is how often a server has taken its state from another's snapshot.
+// installed is how often a server has installed another's snapshot.
 func installed(p *process.Process) int {
 	text, err := os.ReadFile(p.LogFile())
 	if err != nil {
@@ -179,7 +179,7 @@ const (
 	missedWrites = 12_000
 	// missedTime is how long they may take.
 	missedTime = time.Minute
-	// catchUpTime is how long a server may take to come back.
+	// catchUpTime is how long a server may take to catch up.
 	catchUpTime = 60 * time.Second
 )
 

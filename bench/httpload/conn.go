@@ -19,7 +19,7 @@ const (
 	dialTimeout = 5 * time.Second
 	// answerTime is how long an answer may take: longer than any wait for a lock here.
 	answerTime = 30 * time.Second
-	// maxAnswer bounds an answer's body: above what servers send for one znode.
+	// maxAnswer bounds an answer's body: more than servers send for one znode.
 	maxAnswer = 64 << 20
 	// readBytes is the buffer of a connection, of which a thousand may be open.
 	readBytes = 4 << 10

@@ -108,7 +108,7 @@ func (o *outage) kill(ctx context.Context, kill Killer, after time.Duration) err
 	return nil
 }
 
-// suspicious is how long a silence must be to be looked at under the lock.
+// suspicious is how long a silence must be to be checked under the lock.
 const suspicious = 200 * time.Microsecond
 
 // openGap is how long no client may have been served at the end of a run before that is called

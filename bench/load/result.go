@@ -93,8 +93,8 @@ type Result struct {
 	Total    OpResult   `json:"total"`
 	Ops      []OpResult `json:"ops,omitempty"`
 	Timeline []Sample   `json:"timeline,omitempty"`
-	// Unanswered requests were sent within the measured time and got no reply, or
-	// were intended then and not even sent, as the servers fell behind the rate.
+	// Unanswered requests were sent within the measured time and got no reply, or were due then
+	// and not even sent, because the servers fell behind the rate.
 	Unanswered uint64 `json:"unanswered"`
 	// Dropped is how many connections ended before the run did.
 	Dropped   int           `json:"dropped_connections"`

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Sessions opens and closes sessions as fast as the servers let it: each of
-// Connections loops connects, opens a session, ends it and disconnects. The
-// operations of the result are "open session" (from dialing to the reply of
-// the handshake) and "close session".
+// Sessions opens and closes sessions as fast as the servers permit: each of Connections loops
+// connects, opens a session, ends it and disconnects. The operations of the result are "open
+// session" (from dialing to the reply of the handshake) and "close session".
 func Sessions(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func ping(
 	}
 }
 
-// Reconnected is how long clients needed to reconnect whose server ended.
+// Reconnected is how long the clients of a killed server needed to reconnect.
 type Reconnected struct {
 	Host    string        // that ended
 	Clients Latency       // from its end until each had its session again

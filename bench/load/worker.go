@@ -11,7 +11,7 @@ const (
 	// the sockets of both sides buffer, so that the write never waits for a
 	// server that waits for its replies to be read.
 	burstBytes = 64 << 10
-	// flushBytes is how much a writer gathers before it sends though more is due.
+	// flushBytes is how much a writer gathers before it sends, even if more is due.
 	flushBytes = 16 << 10
 	// drainTimeout is how long the replies to the last requests may take.
 	drainTimeout = 10 * time.Second
@@ -165,7 +165,7 @@ func (w *worker) take(l *lane) error {
 	return nil
 }
 
-// write sends until the end: at its pace, or as fast as the window lets it.
+// write sends until the end: at its pace, or as fast as the window permits.
 func (w *worker) write(l *lane) error {
 	for k := 0; ; k++ {
 		var start time.Time

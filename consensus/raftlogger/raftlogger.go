@@ -1,4 +1,4 @@
-// Package raftlogger lets hashicorp/raft, which logs through hclog, log through slog.
+// Package raftlogger adapts slog to hclog, through which hashicorp/raft logs.
 //
 // It lowers raft's levels and limits repeated lines. It does not interpret the lines, and starts no
 // goroutine.

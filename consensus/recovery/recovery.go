@@ -249,7 +249,8 @@ func (r *Recovery) others(configured []membership.Server) (all []membership.Serv
 }
 
 // Majority reports that the ensemble is not lost: one of the others has a leader, or there are enough of them for a
-// majority, with this server if it has data. A server without others is recovered only from what it cannot apply.
+// majority, with this server if it has data. A server without others is recovered only from entries that it cannot
+// apply.
 func (r *Recovery) Majority(peers []membership.Peer) bool {
 	if len(peers) == 0 && len(r.report.Skipped) > 0 {
 		return false

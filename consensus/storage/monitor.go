@@ -40,7 +40,7 @@ type MonitorConfig struct {
 	ElectionTimeout time.Duration
 	Logger          *slog.Logger
 	Stopping        context.Context // done when the server is closed
-	// Applied records what was applied here, also before a restart; nil: not known.
+	// Applied records the applied entries, also before a restart; nil: not known.
 	Applied *selfcheck.Record
 
 	Fatal func(error)

@@ -38,7 +38,7 @@ type Store struct {
 	// Raftlog is Log where that is a raftlog, whose syncs can be overlapped; nil otherwise.
 	Raftlog *raftlog.Store
 	Close   func() error
-	// History keeps what the server has applied; nil: nothing does.
+	// History records the applied entries; nil: no record.
 	History selfcheck.Store
 	Dir     string // of the server's other files; empty: it has none
 

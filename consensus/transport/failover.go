@@ -220,7 +220,7 @@ func (d *detector) round(r *raft.Raft, others []raft.Server, voters int) {
 		d.mu.Unlock()
 		return
 	}
-	d.promise.release(d.id) // what is left of an earlier round
+	d.promise.release(d.id) // a remaining promise of an earlier round
 	timeout := d.promiseTimeLocked()
 	d.promise.give(d.id, timeout)
 	broken := d.promise.broken

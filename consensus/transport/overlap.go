@@ -58,14 +58,14 @@ import (
 // bypass AppendEntries), requests without entries never move a match index (passed on at once).
 //
 // What the store and the server must keep: AsyncLog's contract; a sync error is never retried and never
-// becomes durable; suffix DeleteRange waits for the syncer first; opening the store syncs what it
-// found; a snapshot's Persist first calls WaitDurable(its index); entries in flight are capped.
+// becomes durable; suffix DeleteRange waits for the syncer first; opening the store syncs the entries
+// that it finds; a snapshot's Persist first calls WaitDurable(its index); entries in flight are capped.
 
 // DefaultStallLimit is twice and more the worst sync seen on a healthy disk (0.3 s).
 const DefaultStallLimit = time.Second
 
-// AsyncLog is what a raft.LogStore has too if its syncs can be overlapped. Its methods are called from
-// many goroutines.
+// AsyncLog is implemented by a raft.LogStore whose syncs can be overlapped. Its methods are called
+// from many goroutines.
 type AsyncLog interface {
 	// SetAsync sets the rule by which StoreLogs may return before the batch is durable. The store calls it
 	// in every StoreLogs, before it writes, on the goroutine that raft called it on. If it returns false,
@@ -81,7 +81,7 @@ type AsyncLog interface {
 }
 
 type overlap struct {
-	// set at construction; tests replace the two functions to show what they are good for
+	// set at construction; tests replace the two functions to show why they are needed
 	link       *raftLink
 	log        AsyncLog
 	limit      time.Duration

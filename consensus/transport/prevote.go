@@ -153,7 +153,7 @@ func (d *detector) promiseFor(asker raft.ServerID, better bool) bool {
 	return true
 }
 
-// refused takes a promise back from a server that does not get what it asked for.
+// refused takes a promise back from a server whose request was refused.
 func (d *detector) refused(asker raft.ServerID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -215,8 +215,8 @@ func (d *detector) compareLogs(req *raft.RequestPreVoteRequest, r *raft.Raft) in
 	return cmp.Or(cmp.Compare(req.LastLogTerm, term), cmp.Compare(req.LastLogIndex, index))
 }
 
-// lastEntry is the index and term of the last entry that raft will have when it has taken up what it does now:
-// also of one that is being written, since raft will compare with that when it is asked for its vote.
+// lastEntry is the index and term of the last entry that raft will have when it has finished its present work,
+// including one that is being written, since raft will compare with that when it votes.
 func (d *detector) lastEntry(r *raft.Raft) (index, term uint64) {
 	index, term = lastEntry(r)
 	if written, err := d.log.LastIndex(); err == nil && written > index {
@@ -231,7 +231,7 @@ func (d *detector) lastEntry(r *raft.Raft) (index, term uint64) {
 // lastEntry is the index and term of the last entry, by raft's own rule (getLastEntry): of the log
 // or of the snapshot, whichever reaches further. Stats is the only accessor of raft's that reads
 // index and term under one lock and that knows the snapshot's term; LastIndex and a read of the log
-// store would race with a truncation and miss what only the snapshot has. It costs a few
+// store would race with a truncation and miss the part that only the snapshot has. It costs a few
 // microseconds, and is called a few times when a leader dies.
 func lastEntry(r *raft.Raft) (index, term uint64) {
 	s := r.Stats()
@@ -249,10 +249,10 @@ func lastEntry(r *raft.Raft) (index, term uint64) {
 	return index, term
 }
 
-// promise is what keeps two servers from campaigning against each other. A server promises one other that it
-// will neither campaign nor grant a pre-vote to a third for a while. Granting a pre-vote promises, and so does
-// a vote that is asked for: raft has a new term by then. Asking for pre-votes is a promise to oneself,
-// which is taken back for a better candidate until a majority has agreed.
+// promise keeps two servers from campaigning against each other. A server promises one other that it will
+// neither campaign nor grant a pre-vote to a third for a while. Granting a pre-vote promises, and so does a
+// vote that is asked for: raft has a new term by then. Asking for pre-votes is a promise to oneself, which is
+// taken back for a better candidate until a majority has agreed.
 //
 // A majority of promises is needed for a campaign, two majorities share a server, and that one has promised only
 // one of them. So while promises last no second server campaigns. They end by themselves, in case the

@@ -60,8 +60,8 @@ type pusher struct {
 
 type sendFunc func(raft.ServerAddress, *raft.AppendEntriesRequest) error
 
-// follower is what raft itself has sent to one follower in one term, and what that answered. Its fields
-// after stop are protected by pusher.mu.
+// follower has the requests that raft itself has sent to one follower in one term, and the answers. Its
+// fields after stop are protected by pusher.mu.
 type follower struct {
 	// set at construction
 	wake chan struct{} // room for one

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
-// raftLink is what the parts of a Transport share: raft, once it is attached, the way into its main
+// raftLink is shared by the parts of a Transport: raft, once it is attached, the way into its main
 // loop, the goroutines and the counters.
 type raftLink struct {
 	// set at construction

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 )
 
-// The follower's side: what other servers send, on its way to raft's main loop.
+// The follower's side: messages from other servers, on their way to raft's main loop.
 
 // SetHeartbeatHandler does nothing: heartbeats take raft's main loop like every other RPC. The
 // fast path would change term and state beside the main loop (hashicorp/raft issue 695), and the

@@ -18,10 +18,10 @@ const retryCheck = 100 * time.Millisecond
 // then waits that long for its first entry, and meanwhile an ensemble of three can lose no other
 // server. Heartbeats fail as well, but raft sends at least two per heartbeat timeout.
 //
-// So a failed AppendEntries does not return to raft: it is sent again when the next heartbeat has
-// got through. An outage of any length is one long request to raft, and nothing waits until raft
-// tries again by itself, after its CommitTimeout. A snapshot that could not be sent returns its error at
-// that moment.
+// So a failed AppendEntries does not return to raft: it is sent again when the next heartbeat has got
+// through. An outage of any length is one long request to raft, and nothing waits until raft itself
+// tries again, after its CommitTimeout. A snapshot that could not be sent returns its error at that
+// moment.
 //
 // Safety: to raft this is a slow network that doubles a request now and then (the first may have
 // arrived), which it tolerates. Every request that is sent is one that raft sent, in the same term, and

@@ -15,7 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/fault"
 )
 
-// The leader's side: what raft's replication and heartbeat goroutines call.
+// The leader's side: the methods that raft's replication and heartbeat goroutines call.
 
 // appendDialer returns the function that makes connections for AppendEntries.
 func appendDialer(m *mux.Mux, timeout time.Duration) func(raft.ServerAddress) (net.Conn, error) {

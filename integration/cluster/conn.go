@@ -228,7 +228,7 @@ func (call *Call) fail(why error) {
 	close(call.Done)
 }
 
-// read receives what the server sends until the connection ends.
+// read receives data from the server until the connection ends.
 func (c *Conn) read(frames *wire.FrameReader) {
 	defer close(c.done)
 	for {

@@ -2,9 +2,9 @@
 // processes on loopback, breaks them, and talks to them with a raw protocol
 // client that hides nothing.
 //
-// The same Ensemble stands for zk-lite (Start) and for Apache ZooKeeper (StartZooKeeper), so
-// that a script can run on both and be compared. The kit stops its servers with the test; the
-// servers' logs are printed when the test fails.
+// The same Ensemble represents zk-lite (Start) and Apache ZooKeeper (StartZooKeeper), so that a
+// script can run on both and be compared. The kit stops its servers with the test; the servers'
+// logs are printed when the test fails.
 //
 // It makes no claims about correctness: the tests do.
 //

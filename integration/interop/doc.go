@@ -5,7 +5,7 @@
 //
 // A client's checks are written in its own language, in testdata, because the subject of the
 // test is how the client sees the server. Program and test talk over the program's standard
-// input and output, a JSON object to a line: each check becomes a subtest, and the test kills
+// input and output, one JSON object per line: each check becomes a subtest, and the test kills
 // or starts servers when the program asks for it (see message in drive_test.go). After every
 // program the replicas are compared.
 package interop

@@ -1,6 +1,6 @@
 // Package recipes runs all recipes for any length of time against an ensemble of real server
 // processes, while a schedule made from a seed kills (SIGKILL), pauses (SIGSTOP) and restarts
-// them and cuts clients off, and checks what each recipe promises.
+// them and cuts clients off, and checks the guarantees of each recipe.
 //
 // It has no code but one test. `go test` runs a slice of some seconds; for more:
 //

@@ -11,21 +11,21 @@
 // state machine, sessions, watches and the request path of package server. Clients use what the
 // listeners use: server.Conn.
 //
-// # What stands in
+// # What is simulated
 //
 //   - The network is in memory (net_test.go): connections that keep bytes in order, as TCP does, with
-//     delays, so that a loss is a stall or a reset, and nothing is duplicated but by those who send
-//     again. Links can be cut one way or both. A killed process's connections end and its port
-//     refuses; a host that vanishes says nothing.
-//   - The log's disk is raftlog/faultfs: what was not synced goes with the power, page by page; a
+//     delays, so that a loss is a stall or a reset, and only clients that retry duplicate
+//     anything. Links can be cut one way or both. A killed process's connections end and its port
+//     refuses; a host that vanishes sends nothing.
+//   - The log's disk is raftlog/faultfs: unsynced data are lost with the power, page by page; a
 //     killed process leaves what it has written.
 //   - Term, vote, identity and snapshots are kept in memory (disk_test.go) instead of in bbolt and
 //     files, because bbolt maps its file and locks it by system calls, and real input and output
-//     does not count as waiting in a bubble: the clock could not go on meanwhile. Each write is
+//     does not count as waiting in a bubble: the clock could not advance meanwhile. Each write is
 //     durable when it returns.
 //   - The listeners, their sockets and their encodings are left out: their reads from the network would
-//     have to be in memory too. Other tests have them. What setWatches compares is done here in the
-//     listener's place (again_test.go).
+//     have to be in memory too. Other tests have them. The comparison of setWatches is made here in
+//     the listener's place (again_test.go).
 //
 // # What cannot be modelled
 //
@@ -33,10 +33,10 @@
 //     requests, but not its timers and what is under way in memory: a bubble has one clock.
 //   - Data races and the scheduler's own delays: a goroutine that can run does so in no time. Most
 //     seeds have one thread (threads), so that a goroutine is interrupted where it waits.
-//   - Mutexes: who waits for one counts as running, so nothing may wait for time, network or disk
+//   - Mutexes: a goroutine that waits for one counts as running, so nothing may wait for time, network or disk
 //     while it holds one. That is a rule of the product as well.
 //
-// # How far a seed repeats itself
+// # What a seed reproduces
 //
 // The schedule of faults and the clients' choices come from the seed, and so do raft's timeouts
 // and all random bytes. The order in which goroutines that are ready at the same moment run does

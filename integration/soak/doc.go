@@ -1,6 +1,6 @@
-// Package soak lets the clients of integration/workload work at an ensemble of real
-// processes while their processes, disks and network are broken. It has no code but
-// tests; they need -tags soak, and root for the network. Run it with "make soak DURATION=1h SEED=n".
+// Package soak runs the clients of integration/workload at an ensemble of real processes while their
+// processes, disks and network are broken. It has no code but tests; they need -tags soak, and root
+// for the network. Run it with "make soak DURATION=1h SEED=n".
 //
 // A run is a series of windows (integration/workload): clients work while faults begin and end; then everything is
 // healed, and the history is judged.

@@ -2,7 +2,7 @@
 // check judge them, while a test injects faults into the servers.
 //
 // A window is some time in which new clients work below a root of their own; then, with all servers up, its history
-// is judged by itself, which bounds what the search for a linear order costs. Histories are compared with a stream
+// is judged by itself, which bounds the cost of the search for a linear order. Histories are compared with a stream
 // of all changes that one client follows over HTTP, through all faults of the servers, and with the tree at the
 // end.
 //

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// LookEvery is how often a file is looked at, while it is asked for.
+	// LookEvery is how often a file is checked, while it is in use.
 	LookEvery = 2 * time.Second
 	// MaxBytes bounds a file.
 	MaxBytes = 1 << 20

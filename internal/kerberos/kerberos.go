@@ -275,7 +275,8 @@ func (c *context) Unwrap(token []byte) (message []byte, err error) {
 }
 
 const (
-	// replayWindow is how long an authenticator is good, from one end of the skew to the other.
+	// replayWindow is how long an authenticator is valid, from one end of the skew to the
+	// other.
 	replayWindow = 2 * skew
 	// maxReplays bounds the logins of one window, which take some 10 MiB.
 	maxReplays = 1 << 17

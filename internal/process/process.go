@@ -19,8 +19,8 @@ type Usage struct {
 	Resident int64         // bytes of memory; 0: not known on this system
 }
 
-// RunDelay is how long the process's threads that live now have waited for a processor, together (Linux's schedstat);
-// 0 on other systems.
+// RunDelay is how long the process's present threads have waited for a processor, together (Linux's schedstat); 0
+// on other systems.
 func RunDelay() (sum time.Duration) {
 	const tasks = "/proc/self/task"
 	dir, err := os.Open(tasks)

@@ -72,7 +72,8 @@ func (f *Filter) sweepLocked(now time.Time) {
 }
 
 const (
-	// PerSecond is how many lines a second pass in the long run: 20 MB of text an hour at most.
+	// PerSecond is how many lines per second pass in the long run: 20 MB of text per hour at
+	// most.
 	PerSecond = 20
 	// Burst is how many pass at once: a start of a server with all its warnings, several times.
 	Burst = 1000

@@ -65,7 +65,7 @@ func watchdog(getenv func(string) string) (time.Duration, error) {
 	return time.Duration(usec) * time.Microsecond, nil
 }
 
-// WatchdogTimeout is how long after a Watchdog the next one must come; 0: none is expected.
+// WatchdogTimeout is how soon after a Watchdog the next one must follow; 0: none is expected.
 func (s *Socket) WatchdogTimeout() time.Duration {
 	if s == nil {
 		return 0

@@ -28,11 +28,11 @@ type Estimate struct {
 	Tree     int64 `json:"tree_memory_bytes"` // by the server's own count
 	Live     int64 `json:"live_bytes"`        // memory in use
 	Resident int64 `json:"resident_bytes"`    // at most, before the collector finds memory that is no longer in use
-	Memory   int64 `json:"memory_bytes"`      // what the machine should have
+	Memory   int64 `json:"memory_bytes"`      // recommended for the machine
 
 	Snapshot  int64   `json:"snapshot_bytes"` // at most: of data that cannot be compressed
 	Log       int64   `json:"log_bytes"`      // at most
-	Disk      int64   `json:"disk_bytes"`     // what it should have: log, snapshots, and what the alerts want free
+	Disk      int64   `json:"disk_bytes"`     // recommended: log, snapshots, and the room below which alerts fire
 	DiskRate  float64 `json:"disk_bytes_per_second"`
 	LogPerSet int64   `json:"log_bytes_per_write"`
 
@@ -102,7 +102,7 @@ func (l *Load) Check() error {
 	return nil
 }
 
-// Estimate computes what the load takes; Check must have returned nil.
+// Estimate computes what the load needs; Check must have returned nil.
 func (l *Load) Estimate() (e Estimate) {
 	one := float64(max(l.Servers-1, 1)) // that share the clients while one is down
 	content := float64(Path + l.Bytes)

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Exit codes of shells for commands that could not be started, and what they add
-// to the number of a signal.
+// Exit codes of shells: for commands that could not be started, and the base for those that a
+// signal ended.
 const (
 	CodeNotExecutable = 126
 	CodeNotFound      = 127
@@ -37,10 +37,10 @@ type Command struct {
 	Files [3]*os.File
 }
 
-// Run runs a command and returns its exit code: 128 and the number of the signal
-// if one ended it, 127 or 126 with an error if it could not be started. When ctx
-// ends, the command gets SIGTERM, and SIGKILL after the grace. If it has a process group
-// of its own, the processes that it has left behind are killed when it has ended.
+// Run runs a command and returns its exit code: 128 and the number of the signal if one ended
+// it, 127 or 126 with an error if it could not be started. When ctx ends, the command gets
+// SIGTERM, and SIGKILL after the grace. If it has a process group of its own, its remaining
+// processes are killed when it has ended.
 //
 // On Linux the command is killed if this process dies.
 func Run(ctx context.Context, c *Command) (int, error) {

@@ -26,7 +26,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/follow"
 )
 
-// PollEvery is how often Watch looks at the files.
+// PollEvery is how often Watch checks the files.
 const PollEvery = 2 * time.Second
 
 // Config names the files, and the requirements for the other side.
@@ -122,9 +122,9 @@ func (f *Files) load() (*loaded, error) {
 // them.
 const Batches = "zk-lite-batches"
 
-// Server returns the configuration of a server that asks this of its clients. Each handshake uses the
-// present content of the files. There are no tickets: one would admit a client whose authority is no
-// longer trusted.
+// Server returns the configuration of a server with this policy for client certificates. Each
+// handshake uses the present content of the files. There are no tickets: one would admit a client
+// whose authority is no longer trusted.
 func (f *Files) Server(ask tls.ClientAuthType) *tls.Config {
 	return &tls.Config{
 		MinVersion: f.minVersion(), SessionTicketsDisabled: true,
@@ -359,7 +359,7 @@ func inForce(issuer *x509.Certificate, crls []*x509.RevocationList, now time.Tim
 // are not looked up: the owner of an address decides to which name it resolves.
 func checkClientHost(s *tls.ConnectionState, from net.Addr) error {
 	if len(s.PeerCertificates) == 0 {
-		return nil // ClientAuth has let it through
+		return nil // ClientAuth has admitted it
 	}
 	host, _, err := net.SplitHostPort(from.String())
 	if err != nil {

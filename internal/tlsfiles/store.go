@@ -198,8 +198,8 @@ func parsePEM(text []byte, password string) (*content, error) {
 	return c, nil
 }
 
-// allRead reports blocks that pem.Decode has passed over: an authority that is left out lets no client in, and a list
-// of revoked certificates that is left out lets in those that it revokes.
+// allRead reports blocks that pem.Decode has passed over: without its authority a client is refused, and without a
+// list of revoked certificates those that it revokes are admitted.
 func allRead(text []byte, read int) error {
 	begun := 0
 	for number, line := range bytes.Split(text, []byte("\n")) {

@@ -1,10 +1,10 @@
-// Package tlsport accepts connections that speak TLS, or TLS and plain bytes on one port. What a connection
-// speaks is seen in its first byte. Its first Read does the handshake, on the reader's goroutine and under the
-// reader's deadlines. So Accept never waits for a client, and the limits of each port (connections of one address,
+// Package tlsport accepts connections that speak TLS, or TLS and plain bytes on one port. The first byte of a
+// connection shows which. Its first Read does the handshake, on the reader's goroutine and under the reader's
+// deadlines. So Accept never waits for a client, and the limits of each port (connections of one address,
 // descriptors, silent connections) count a client before it has cost a handshake.
 //
-// What handshakes compute is bounded by slots (Handshakes): thousands of clients that come at once must not
-// take the processors from the rest of the server. A handshake that waits for its client has no slot.
+// Slots (Handshakes) bound the computation of handshakes: thousands of clients that connect at once must
+// not take the processors from the rest of the server. A handshake that waits for its client has no slot.
 //
 // It starts no goroutine, reads no file (internal/tlsfiles does) and writes no log.
 package tlsport
@@ -63,7 +63,7 @@ type Conn struct {
 	secure  atomic.Pointer[tls.Conn] // nil: plain, or not known yet
 	begun   atomic.Bool
 	head    []byte     // plain bytes that were read to find the protocol
-	below   *gathering // what TLS writes to
+	below   *gathering // TLS writes to it
 	frames  frames     // of WriteFrames
 	batches bool       // of tlsfiles.Batches, the one protocol to agree on: a record may have several frames
 }
@@ -97,7 +97,8 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// WriteNow writes what is possible without waiting; with TLS that is nothing (rawconn.WriteNow).
+// WriteNow writes as much as possible without waiting; with TLS that is nothing
+// (rawconn.WriteNow).
 func (c *Conn) WriteNow(b []byte) (int, error) {
 	if !c.begun.Load() || c.secure.Load() != nil {
 		return 0, nil
@@ -105,7 +106,7 @@ func (c *Conn) WriteNow(b []byte) (int, error) {
 	return rawconn.WriteNow(c.Conn, b)
 }
 
-// CloseWrite ends what is sent, TLS first.
+// CloseWrite closes the sending side, TLS first.
 func (c *Conn) CloseWrite() error {
 	var err error
 	if s := c.secure.Load(); s != nil {
@@ -181,10 +182,10 @@ func (c *Conn) begin() error {
 	return nil
 }
 
-// WriteFrames writes b, a part of a stream of frames that begin with their length (4 bytes, big-endian). With TLS, no
-// record carries the end of one frame and the beginning of the next: ZooKeeper's C client reads one reply each time
-// that poll finds bytes at the socket, and what OpenSSL holds already is not there. All frames still go out in one
-// write. A client that has agreed on tlsfiles.Batches has no such need.
+// WriteFrames writes b, a part of a stream of frames that begin with their length (4 bytes, big-endian). With TLS,
+// no record carries the end of one frame and the beginning of the next: ZooKeeper's C client reads one reply each
+// time that poll finds bytes at the socket, and bytes that OpenSSL holds already are not there. All frames still go
+// out in one write. A client that has agreed on tlsfiles.Batches has no such need.
 func (c *Conn) WriteFrames(b []byte) (int, error) {
 	s := c.secure.Load()
 	if s == nil || c.batches {

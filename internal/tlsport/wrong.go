@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// headBytes is how much of a connection's beginning is looked at.
+// headBytes is how much of a connection's beginning is examined.
 const headBytes = 512
 
 // answerTime bounds how long an answer to a client that speaks something else may take.
 const answerTime = time.Second
 
-// Speech is what a client speaks, by its first bytes.
+// Speech is the protocol of a client, by its first bytes.
 type Speech string
 
-// What clients speak by mistake.
+// The protocols that clients speak by mistake.
 const (
 	TLS   Speech = "TLS"
 	HTTP  Speech = "HTTP"
 	Other Speech = "something else without TLS"
 )
 
-// Guess returns what a client speaks, by its first bytes (four or more).
+// Guess returns the protocol of a client, by its first bytes (four or more).
 func Guess(first []byte) Speech {
 	if len(first) > 1 && first[0] == recordHandshake && first[1] == 3 {
 		return TLS
@@ -51,8 +51,8 @@ func answer(c net.Conn, first []byte) Speech {
 	return s
 }
 
-// AnswerPlain reports to a client of ZooKeeper's plain port that speaks TLS or HTTP what the port speaks. A TLS
-// client of any make reports text in place of TLS as such.
+// AnswerPlain tells a client of ZooKeeper's plain port that speaks TLS or HTTP which protocol the port speaks.
+// TLS clients of any make report text in place of TLS as such.
 func AnswerPlain(c net.Conn, s Speech) {
 	switch s {
 	case TLS:
@@ -66,7 +66,7 @@ func httpAnswer(text string) string {
 	return "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" + text + "\n"
 }
 
-// Say sends a last word to a client that gets no other.
+// Say sends a last text to a client that gets no other answer.
 func Say(c net.Conn, text string) {
 	if c.SetDeadline(time.Now().Add(answerTime)) != nil {
 		return

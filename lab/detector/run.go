@@ -16,7 +16,7 @@ type Config struct {
 	Faults    []sim.Fault
 	Network   sim.Network
 	Seed      uint64
-	MaxEvents int // ends the run as well; zero stands for the simulator\'s default
+	MaxEvents int // ends the run as well; zero means the simulator's default
 	Keep      bool
 	// CheckPure makes the simulator check every step for purity.
 	CheckPure bool

@@ -42,7 +42,7 @@ func (p bullyPhase) String() string {
 // bullyForm is the form of the algorithm. The zero value asks the higher ones, informs the
 // lower ones and announces again.
 type bullyForm struct {
-	askAll  bool // send the election message to the lower ones too, who keep silent
+	askAll  bool // send the election message to the lower ones, too, which do not answer
 	tellAll bool // send the announcement to the higher ones too
 	once    bool // a coordinator that is asked answers, and announces itself no more
 }

@@ -51,7 +51,7 @@ func (e Elect) String() string {
 	return fmt.Sprintf("detects failure of %v", e.Suspected)
 }
 
-// What a failure detector reports to an election.
+// The events that a failure detector reports to an election.
 type (
 	// Suspect is detector.Suspect.
 	Suspect = detector.Suspect

@@ -30,7 +30,7 @@ const (
 	DetectorHeartbeat Detector = "heartbeat"
 )
 
-// Config describes a run. Zero values stand for the defaults named.
+// Config describes a run. Zero values mean the defaults named.
 type Config struct {
 	Algorithm string
 	// Program, if it is given, makes the processes instead of Algorithm. Its guarantees are
@@ -65,9 +65,9 @@ type Config struct {
 	Heartbeat detector.Timing
 	// NoSpread takes the randomness from the majority's election timeouts.
 	NoSpread bool
-	// MaxTime ends a run that does not end by itself. Default: see defaultTime.
+	// MaxTime ends a run that would not end otherwise. Default: see defaultTime.
 	MaxTime time.Duration
-	// MaxEvents ends it as well; zero stands for the simulator's default.
+	// MaxEvents ends it as well; zero means the simulator's default.
 	MaxEvents int
 	// Keep the records for charts.
 	Keep bool

@@ -22,8 +22,8 @@ const (
 	patience = 2 * time.Minute
 	// dialers is how many candidates connect at a time.
 	dialers = 32
-	// lookEvery is how often the runner looks whether all are in line. Nothing
-	// that is counted depends on it.
+	// lookEvery is how often the runner checks whether all are in the queue. No counted value
+	// depends on it.
 	lookEvery = 5 * time.Millisecond
 )
 
@@ -210,7 +210,7 @@ func (p *run) end() error {
 	return errors.Join(errs...)
 }
 
-// explain adds what an operator can do about an error.
+// explain adds advice for an operator to an error.
 func explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

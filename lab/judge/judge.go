@@ -26,14 +26,14 @@ type Config struct {
 	Recoveries        bool
 	Loss, Duplication float64
 	Reorder           bool
-	// AnyLeader lets an election choose anybody.
+	// AnyLeader permits an election to choose any process.
 	AnyLeader bool
 	// Like names an algorithm of the lab that must not send fewer messages, in the runs
 	// without faults.
 	Like string
 	// Only is the one run to make, if it is given.
 	Only *Case
-	// Log gets what the program writes to standard error.
+	// Log gets the program's standard error.
 	Log io.Writer
 }
 

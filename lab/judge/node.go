@@ -31,7 +31,7 @@ func (m foreign) String() string {
 	return m.kind + " " + strings.Trim(m.body, `{}"`)
 }
 
-// node is a process whose steps a program takes. Its state is the program's: unlike all
+// node is a process whose steps a program computes. Its state is the program's: unlike all
 // other nodes it is no value.
 type node struct {
 	program *program

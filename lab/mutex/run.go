@@ -90,7 +90,7 @@ func Lookup(name string) (Algorithm, error) {
 		name, strings.Join(names, ", "))
 }
 
-// Config describes a run. Zero values stand for the defaults named.
+// Config describes a run. Zero values mean the defaults named.
 type Config struct {
 	Algorithm string
 	// Program, if it is given, makes the processes instead of Algorithm.
@@ -124,7 +124,7 @@ type Config struct {
 	Network   sim.Network
 	Seed      uint64
 	MaxTime   time.Duration
-	MaxEvents int // ends the run as well; zero stands for the simulator\'s default
+	MaxEvents int // ends the run as well; zero means the simulator's default
 	Keep      bool
 	CheckPure bool
 	Observers []sim.Observer

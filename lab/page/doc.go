@@ -4,6 +4,6 @@
 // the browser (package site).
 //
 // It reads no files, opens no sockets and starts no goroutines. The modules in web/ decide what
-// is drawn, and how: main.js puts them together, player.js holds the moment that is shown,
+// is drawn, and how: main.js puts them together, player.js has the moment that is shown,
 // simulator.js asks for runs, and each of the others draws one view.
 package page

@@ -13,7 +13,7 @@ import (
 type Problem struct {
 	Name  string
 	Title string
-	// N is how many processes it has by default, Least the fewest.
+	// N is the default number of processes, Least the fewest.
 	N, Least int
 	// Fixed: it has N processes and no other number.
 	Fixed    bool
@@ -47,7 +47,7 @@ func Lookup(name string) (Problem, error) {
 	return Problem{}, fmt.Errorf("problem %q is unknown: want one of %s", name, strings.Join(names, ", "))
 }
 
-// Config describes a run. Zero values stand for the defaults named.
+// Config describes a run. Zero values mean the defaults named.
 type Config struct {
 	Problem string
 	IDs     []sim.ID
@@ -64,7 +64,7 @@ type Config struct {
 	Network   sim.Network
 	Seed      uint64
 	MaxTime   time.Duration
-	MaxEvents int // ends the run as well; zero stands for the simulator\'s default
+	MaxEvents int // ends the run as well; zero means the simulator's default
 	Keep      bool
 	CheckPure bool
 	Observers []sim.Observer
@@ -244,7 +244,7 @@ func defaultTime(c Config) time.Duration {
 type (
 	// Suspect tells a process that ID has crashed.
 	Suspect struct{ ID sim.ID }
-	// Trust tells it that ID is back.
+	// Trust tells it that ID has recovered.
 	Trust struct{ ID sim.ID }
 )
 

@@ -13,7 +13,7 @@ type ID int
 // the central lock, or the simulated znode service.
 const Service ID = -2
 
-// None stands for "no process", as in "no leader".
+// None means "no process", as in "no leader".
 const None ID = -1
 
 // String writes the id as the lectures do (N6); the service is S.

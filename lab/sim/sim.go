@@ -171,8 +171,7 @@ func (s *Simulator) push(it item) {
 	s.queue.push(it)
 }
 
-// Step lets the next thing happen. It reports false when nothing is left or a
-// limit is reached.
+// Step processes the next event. It returns false when nothing is left or a limit is reached.
 func (s *Simulator) Step() bool {
 	for len(s.queue.items) > 0 {
 		if s.events >= s.config.MaxEvents {

@@ -79,9 +79,9 @@ func lattice(n int) (width, full, rest int) {
 	return width, n / width, n % width
 }
 
-// votingSets returns the sizes of the sets: a process votes with its row and its column,
-// width + height - 1 in a full grid. In one whose last row is short, the columns beyond
-// are one shorter, and so are the sets of that row by what it lacks.
+// votingSets returns the sizes of the sets: a process votes with its row and its column, width
+// + height - 1 in a full grid. If the last row is short, the columns beyond it are one shorter,
+// and the sets of that row are shorter by as much as the row.
 func votingSets(n int) (least, mean, most float64) {
 	width, full, rest := lattice(n)
 	if rest == 0 {

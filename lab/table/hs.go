@@ -62,7 +62,7 @@ func HSMessages(ring []sim.ID) int {
 	return total
 }
 
-// distance is how far it is from place i to the next larger id, or n if there is none.
+// distance is the distance from place i to the next larger id, or n if there is none.
 func distance(ring []sim.ID, i, step int) int {
 	n := len(ring)
 	at := i
@@ -117,9 +117,9 @@ func hsOfAll(n int) []sim.ID {
 }
 
 // hsClimb begins with a ring of half the size that has been climbed, a small id between any two
-// of it: what its phases cost there, the next ones cost here. Then it swaps two ids at a time,
-// and keeps a swap that is no worse, or at first only a little worse, so that it can leave a
-// local maximum.
+// of it: the cost of its phases there is that of the next ones here. Then it swaps two ids at a
+// time, and keeps a swap that is no worse, or at first only a little worse, so that it can
+// leave a local maximum.
 func hsClimb(n int, seed uint64) []sim.ID {
 	random := sim.Random(seed)
 	var a, b int64

@@ -16,10 +16,10 @@
 //   - Changes: the variables of Step.Process that have new values. The first step of a
 //     process has all of them, so the order there is the order to show them in.
 //   - Timers: those that were set, with the time at which they run out, or, without one,
-//     that are set no longer. A crash takes all of them away, and says so here.
-//   - Status: what the process is now, in a word: LEADS, INSIDE, asks, down, the leader
+//     that are no longer set. A crash removes all of them, and lists them here.
+//   - Status: the new status of the process, in a word: LEADS, INSIDE, asks, down, the leader
 //     that it holds, or "-". Empty means unchanged.
-//   - Facts: what the step established, as sentences.
+//   - Facts: the facts that the step established, as sentences.
 //   - Sends: the messages that it sent, as places in Messages.
 //   - Sent: how many messages have been sent up to here, all types; count Sends by
 //     Message.Type for one type. Counts of the result may end earlier, at CountedUntil,

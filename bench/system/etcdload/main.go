@@ -6,9 +6,10 @@
 //	etcdload load    a closed loop
 //	etcdload fill    Keys keys in transactions, left there
 //
-// What a ZooKeeper request becomes: set a Put, create a transaction that puts a key which does
-// not exist, get a Get. Gets are serializable, as ZooKeeper's and zk-lite's are: the server
-// answers from its applied state. Each connection is a client of its own with one endpoint.
+// The operations of etcd for those of ZooKeeper: for set a Put, for create a transaction that
+// puts a key which does not exist, for get a Get. Gets are serializable, as ZooKeeper's and
+// zk-lite's are: the server answers from its applied state. Each connection is a client of its
+// own with one endpoint.
 //
 // It is a module of its own: etcd's dependencies stay out of zk-lite's.
 package main

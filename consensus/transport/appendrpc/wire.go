@@ -165,7 +165,7 @@ func decodeRequest(body []byte) (form byte, req *raft.AppendEntriesRequest, err 
 	return form, req, nil
 }
 
-// writeAnswer writes what raft answered.
+// writeAnswer writes raft's answer.
 func writeAnswer(w io.Writer, r raft.RPCResponse) error {
 	resp, ok := r.Response.(*raft.AppendEntriesResponse)
 	if !ok {

@@ -2,8 +2,8 @@
 //
 // Every connection opens with a hello (hello.go): magic, version, kind, ensemble, the sender's id, the
 // wanted server's id. The acceptor admits the connection, or refuses it with a reason that the dialler
-// gets as a *RefusedError. A connection that ends without a byte is what the failure detector's probe
-// looks like; it is logged at debug level only.
+// gets as a *RefusedError. A connection that ends without a byte looks like the failure detector's
+// probe; it is logged at debug level only.
 //
 // The package reads nothing after the hello, does not import raft, decides no membership, and
 // authenticates no one beyond what the dial function, the listener and Config.Guard do (TLS belongs there).

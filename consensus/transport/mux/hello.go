@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Kind is what a connection between two servers carries.
+// Kind is the kind of a connection between two servers.
 type Kind uint8
 
 // The kinds of connection. The numbers travel on the wire.
@@ -19,7 +19,7 @@ const (
 	KindStream  Kind = 2 // ordered commands for the leader
 	KindControl Kind = 3 // bootstrap, joining, questions; allowed before an ensemble exists
 	KindAppend  Kind = 4 // raft's AppendEntries
-	KindHTTP    Kind = 5 // what one server's HTTP server asks another's
+	KindHTTP    Kind = 5 // requests of one server's HTTP server to another's
 )
 
 // NoServer is no server's id: the sender has none yet, or it does not care which server it reaches.
@@ -67,8 +67,8 @@ const (
 	helloBody    = 1 + 16 + 8 + 8
 	answerPrefix = 4 + 1 + 1 + 2
 
-	// maxHelloBody is what a hello of any version may announce: enough for names and addresses
-	// that a later version might add, too little to be useful in an attack.
+	// maxHelloBody is the largest size that a hello of any version may announce: enough for
+	// names and addresses that a later version might add, too little to be useful in an attack.
 	maxHelloBody = 1024
 	// maxReason bounds the text of a refusal: a sentence or two.
 	maxReason = 512

@@ -48,7 +48,7 @@ type Config struct {
 	HelloTimeout time.Duration
 }
 
-// Guard decides who the other side of a connection is.
+// Guard authenticates the other side of a connection.
 type Guard interface {
 	// Secure starts TLS on a connection that Config.Dial has made to addr. On an error it closes the connection.
 	// Probes (DialBare) use no TLS.
@@ -218,7 +218,7 @@ func (m *Mux) accept(ctx context.Context, kind Kind) (*Conn, error) {
 // main loop answers nothing.
 func (m *Mux) CutRaft() { m.shutRaft(gateCut) }
 
-// RestoreRaft ends what CutRaft began.
+// RestoreRaft ends the effect of CutRaft.
 func (m *Mux) RestoreRaft() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -23,9 +23,8 @@ const (
 	OpName    Op = "name" // creating, renaming, removing
 )
 
-// Fault decides about an operation on a file, named by its path below the disk's root,
-// before it happens: 0 lets it happen. It may block, which the server meets as a slow
-// disk.
+// Fault decides about an operation on a file, named by its path below the disk's root, before
+// it happens: 0 permits it. It may block, which the server sees as a slow disk.
 type Fault func(op Op, path string) syscall.Errno
 
 // Loss is the loss of a power cut.
@@ -122,8 +121,8 @@ func (d *Disk) Settle() {
 }
 
 // PowerOff takes the power from a disk with an ext4 while its processes run, which then meet
-// errors; PowerCut gives it back. Without an ext4 it does nothing: what a disk has when its
-// processes have ended, the next PowerCut takes.
+// errors; PowerCut gives it back. Without an ext4 it does nothing: the next PowerCut discards
+// what is unsynced when the processes have ended.
 func (d *Disk) PowerOff() {
 	if d.ext4 != nil {
 		d.ext4.powerOff()
@@ -323,7 +322,8 @@ func (d *Disk) syncDir(n *node) syscall.Errno {
 	return code
 }
 
-// Slow is a Fault that lets every sync take longer. The seed draws those that take longest.
+// Slow is a Fault that makes every sync take longer. The seed determines those that take
+// longest.
 func Slow(p slowdisk.Profile, seed uint64) Fault {
 	var mu sync.Mutex // protects rng
 	rng := rand.New(rand.NewPCG(seed, 4))

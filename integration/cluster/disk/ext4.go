@@ -28,10 +28,10 @@ type ext4 struct {
 // finds something in it.
 const flushTime = 2 * time.Millisecond
 
-// NewExt4 mounts an empty ext4 that is on a new Disk. So the files of a server are the
-// kernel's, which can write them past its page cache, and a power cut affects what the kernel
-// has asked of its disk. Faults see no files but "image". It needs e2fsprogs, and permission to
-// make a loop device.
+// NewExt4 mounts an empty ext4 on a new Disk. So the files of a server are the kernel's, which
+// can write them past its page cache, and a power cut affects what the kernel has asked of its
+// disk. Faults see no files but "image". It needs e2fsprogs, and permission to make a loop
+// device.
 func NewExt4(t testing.TB, seed uint64) *Disk {
 	t.Helper()
 	d := New(t, seed)
@@ -60,7 +60,7 @@ func NewExt4(t testing.TB, seed uint64) *Disk {
 	return d
 }
 
-// powerOn lets flushes take their time, until the power goes: then everything fails.
+// powerOn permits flushes to take their time, until the power fails: then everything fails.
 func (x *ext4) powerOn(d *Disk) {
 	off := make(chan struct{})
 	x.off = off

@@ -72,7 +72,7 @@ func (f *files) nodeLocked(id uint64) (*node, fuse.Status) {
 	return nil, fuse.Status(syscall.ESTALE)
 }
 
-// attr is how the kernel sees a node.
+// attr is a node as the kernel sees it.
 func (n *node) attr(a *fuse.Attr) {
 	*a = fuse.Attr{Ino: n.id, Size: uint64(n.data.size), Mode: syscall.S_IFREG | n.mode, Nlink: 1, Blksize: pageSize}
 	if n.dir {

@@ -188,8 +188,8 @@ func (s *suite) pipeline() {
 		[]any{200, "n-0000000000", "n-0000000199", int32(200)})
 }
 
-// locks lets clients of different servers add to a znode under the lock
-// recipe; no addition may be lost.
+// locks has clients of different servers add to a znode under the lock recipe; no addition may
+// be lost.
 func (s *suite) locks() {
 	c := s.connect()
 	defer c.Close()

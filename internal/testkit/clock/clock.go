@@ -1,6 +1,6 @@
 // Package clock lets virtual time pass in tests that run in a testing/synctest bubble. Its one job
-// is to make sure that they do: outside of a bubble, where a test would wait for the real clock
-// and be as slow and as flaky as that, it panics. Only tests may import it.
+// is to ensure that they do: outside of a bubble, where a test would wait for the real clock, and
+// be slow and flaky, it panics. Only tests may import it.
 package clock
 
 import "time"

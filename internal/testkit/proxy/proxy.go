@@ -86,7 +86,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Block breaks the connections, and lets no new one through until Unblock.
+// Block breaks the connections, and admits no new one until Unblock.
 func (p *Proxy) Block() {
 	p.mu.Lock()
 	p.blocked = true

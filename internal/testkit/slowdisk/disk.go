@@ -45,7 +45,7 @@ func New(p Profile, seed uint64) *Disk {
 	return &Disk{slots: make(chan struct{}, maxWaiting), profile: p, rng: rand.New(rand.NewPCG(seed, 2))}
 }
 
-// Profile is how long syncs take that begin now.
+// Profile is the profile of syncs that begin now.
 func (d *Disk) Profile() Profile {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,7 +59,7 @@ func (d *Disk) Set(p Profile) {
 	d.profile = p
 }
 
-// Hang lets syncs that begin from now on wait for Release.
+// Hang makes syncs that begin from now on wait for Release.
 func (d *Disk) Hang() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +78,7 @@ func (d *Disk) Release() {
 	}
 }
 
-// Fill lets writes at an offset and reservations of room fail with ENOSPC, as on a full disk whose file
+// Fill makes writes at an offset and reservations of room fail with ENOSPC, as on a full disk whose file
 // system copies on write. Plain writes go through, as they may be to sockets, and so do durable ones, which
 // are to room that is reserved.
 func (d *Disk) Fill() { d.setFull(true) }
@@ -98,7 +98,7 @@ func (d *Disk) isFull() bool {
 	return d.full
 }
 
-// Syncs is how many have begun.
+// Syncs is how many syncs have begun.
 func (d *Disk) Syncs() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -30,7 +30,7 @@ type rule struct {
 	action   uint32
 }
 
-// Calls without a rule are let through. With writes are the rules that Fill needs.
+// Calls without a rule are allowed. The second list also has the rules that Fill needs.
 var (
 	rules = []rule{
 		{unix.SYS_FSYNC, 0, 0, report},
@@ -126,7 +126,7 @@ func receive(listener int) (n *notification, ok bool) {
 	}
 }
 
-// goOn lets the kernel carry a reported call out.
+// goOn makes the kernel carry out a reported call.
 func (n *notification) goOn(listener int) {
 	send(listener, &answer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 }
