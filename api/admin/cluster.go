@@ -211,7 +211,7 @@ type serversBody struct {
 	Election *electionBody `json:"election,omitempty"`
 }
 
-// electionBody is a consensus.Election as JSON.
+// electionBody is a leadership.Election as JSON.
 type electionBody struct {
 	Leader   state.ServerID `json:"leader"`
 	Term     uint64         `json:"term"`
