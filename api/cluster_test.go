@@ -176,7 +176,7 @@ func TestCluster_LocalAdministrator(t *testing.T) {
 	}
 	bearer := c.with("Authorization: Bearer " + token)
 	bearer.get("/v1/cluster").want(200)
-	bearer.get("/v1/znodes/").want(200) // it is nobody's name there
+	bearer.get("/v1/znodes/").want(200) // no user has that name there
 	c.with("Authorization: Bearer x"+token).get("/v1/cluster").problem(401, "AUTHFAILED")
 	c.with(basic("super:secret")).get("/v1/cluster").want(401)
 	for _, h := range []string{"Forwarded: for=1.2.3.4", "X-Forwarded-For: 127.0.0.1", "Via: 1.1 x", "X-Real-IP: 127.0.0.1",

@@ -124,7 +124,7 @@ func TestLock_WaitKeepsTheSession(t *testing.T) {
 	b := newClient(t, e.urls[1]).with("Zk-Session: " + s.text("id") + "." + s.text("secret"))
 	w := b.post(target+"?wait=4s", "").want(202).has("position", 1)
 	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").want(202)
-	// And one that does not wait any more does not.
+	// And one that no longer waits does not.
 	eventually(t, "the place goes with the session", func() bool {
 		return a.get(target).field("length") == 0.0
 	})

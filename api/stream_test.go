@@ -199,7 +199,7 @@ func TestWatch_Poll(t *testing.T) {
 	c.get(w + "?wait=1ms&since=" + b.text("zxid")).want(200)
 	c.get(w+"?wait=0s&since=0x0&kind=exists").want(200).has("events.0.type", "created")
 	c.with("Last-Event-ID: " + b.text("zxid")).get(w + "?wait=0s&since=0x0").want(200)
-	// A position that nobody has reached is of another ensemble, or of data that are gone: what
+	// A position that no server has reached is of another ensemble, or of data that was lost: what
 	// happens up to there would never be told.
 	never := "0x7000000000000000.2"
 	c.get(w+"?wait=0s&since="+never).want(410).has("parameter", "since").contains("has never reached")

@@ -30,7 +30,7 @@ type Config struct {
 	Listener net.Listener
 	// Dial connects to another server; nil means TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Verify refuses a connection that says it comes from a server, if that has not proved it; nil: nobody has to.
+	// Verify refuses a connection that claims to come from a server and has not proved it; nil: no proof is needed.
 	// The host is empty if it is not known where that server is.
 	Verify func(c net.Conn, id state.ServerID, host string) error
 	// Keys are how the servers know each other; nil: by Verify, or not at all.
@@ -135,7 +135,7 @@ type Handler interface {
 	Changes
 
 	// Lead reports that this server leads since the given term, or, with 0, that
-	// it does not any more.
+	// it no longer does.
 	Lead(term uint64)
 	// Touched reports, on the leader, sessions whose clients a server has heard. It
 	// comes several times per tick, also when there are none.

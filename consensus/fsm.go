@@ -18,7 +18,7 @@ import (
 type fsm struct {
 	n       *Node
 	machine *state.Machine
-	broken  bool // an entry could not be applied: nothing is any more
+	broken  bool // an entry could not be applied: nothing is from then on
 
 	times forward.Times // of the entry that is applied
 

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/crash"
 )
 
-// Halt is why a server takes no part in its ensemble any more: it applies, acknowledges and serves nothing, keeps its
+// Halt is why a server no longer takes part in its ensemble: it applies, acknowledges and serves nothing, keeps its
 // files, and its process runs on to say so.
 type Halt struct {
 	Kind   selfcheck.Kind `json:"kind"`

@@ -50,9 +50,9 @@ const staleLimit = 3
 // or a fast election) and then hears from the winner of the same term notes it
 // as its leader, but stays a candidate (Raft.appendEntries,
 // candidateFromLeadershipTransfer). When that leader fails now, nothing clears it:
-// only a follower's heartbeat timeout does. So the candidate keeps it, and votes for
-// nobody, "since we have a leader". If its own log is too short to win, a majority that
-// is up elects nobody.
+// only a follower's heartbeat timeout does. So the candidate keeps it, and grants no
+// vote, "since we have a leader". If its own log is too short to win, a majority that
+// is up elects no leader.
 //
 // The remedy is a TimeoutNow from itself: raft forgets the leader, stays a
 // candidate, and asks for pre-votes in its next campaign as ever. Safety depends

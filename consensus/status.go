@@ -49,7 +49,7 @@ type Status struct {
 	LeaderChanged time.Time
 	// Election is the newest one since this server's start.
 	Election leadership.Election
-	// Halt is why this server takes no part any more; nil: it does.
+	// Halt is why this server no longer takes part; nil: it does.
 	Halt *Halt
 	// Alarm is how the servers differ though they should not; empty: as far as is known they do not.
 	Alarm string

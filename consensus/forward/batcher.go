@@ -207,7 +207,7 @@ func (b *Batcher) wakeAll() {
 // entry. The results have their own way; only failure matters here.
 func (b *Batcher) await(wait func() error) bool {
 	ended := make(chan error, 1)
-	go func() { ended <- wait() }() // nobody waits for it: raft may never answer
+	go func() { ended <- wait() }() // nothing waits for it: raft may never answer
 	select {
 	case <-b.ctx.Done():
 		return false

@@ -250,7 +250,7 @@ func (f *Forwarder) sendStream(
 
 // yield lets other goroutines run before a batch is taken, so that they can add their commands to it. Go
 // runs the goroutine that was woken last first: of twenty clients whose requests have come together, the
-// first one's command would be sent alone, and so would each that follows (ADR 0014). Nobody is waited for.
+// first one's command would be sent alone, and so would each that follows (ADR 0014). It waits for no one.
 func yield() { runtime.Gosched() }
 
 // writeFrame writes a frame to a server that takes some of it now and then, however long it is.

@@ -28,7 +28,7 @@ import (
 // A limit is how much memory the tree may take: on that server, and on all voters whose streams have been
 // connected; 0: no limit. A server that sends none in open gets none in contact.
 //
-// The leader sends contact only while it leads; when it does not any more it
+// The leader sends contact only while it leads; when it no longer does, it
 // closes the stream. Everything is bounded by maxStreamFrame.
 const (
 	frameOpen    = 1

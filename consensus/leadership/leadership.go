@@ -106,7 +106,7 @@ type Election struct {
 	Leader state.ServerID // who won
 	Term   uint64
 	Ended  time.Time // when this server first saw it serve; zero: there has been no election since the start
-	// Outage is for how long it had seen no leader serve: at most so long nobody was served. An idle leader is seen to
+	// Outage is for how long it had seen no leader serve: at most this long no client was served. An idle leader is seen to
 	// serve four times a tick.
 	Outage time.Duration
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Autopilot is what the leader changes in the ensemble by itself. The zero value gives a server that shall vote its
-// vote as soon as it has caught up, and removes nobody.
+// vote as soon as it has caught up, and removes no server.
 type Autopilot struct {
 	// StableTime is for how long a server must have been connected and caught up, without a break, for its vote.
 	StableTime time.Duration
@@ -67,7 +67,7 @@ func newAutopilot(settings Autopilot) *autopilot {
 	return &autopilot{settings, map[state.ServerID]time.Time{}, map[state.ServerID]time.Time{}}
 }
 
-// plan says what is to be done with the other members. The leader itself votes.
+// plan returns what the leader will do with the other members. The leader itself votes.
 func (a *autopilot) plan(now time.Time, others map[state.ServerID]sight) map[state.ServerID]plan {
 	plans := map[state.ServerID]plan{}
 	left, open := 0, 1 // voters, when one of the others is removed that is not connected; and those of them that are

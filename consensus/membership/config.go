@@ -67,7 +67,7 @@ type Config struct {
 
 	// Found is called when another server founds the ensemble with this one.
 	Found func(conn *mux.Conn, req *Request) error
-	// Removed is called once when this server learns that it is no member any more, with what happened and what to do.
+	// Removed is called once when this server learns that it is no longer a member, with what happened and what to do.
 	Removed func(reason string)
 
 	Context context.Context // ends with the node; its cause is what is returned then

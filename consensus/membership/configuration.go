@@ -122,7 +122,7 @@ func (a *Applied) Members() map[state.ServerID]state.Member { return value(&a.me
 // Configuration is as Members says.
 func (a *Applied) Configuration() map[state.ServerID]bool { return value(&a.configuration) }
 
-// SetMembers notes both, which must not change any more.
+// SetMembers notes both, which must not change afterwards.
 func (a *Applied) SetMembers(members map[state.ServerID]state.Member, configuration map[state.ServerID]bool) {
 	a.members.Store(&members)
 	a.configuration.Store(&configuration)

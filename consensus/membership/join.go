@@ -161,7 +161,7 @@ func (e *Ensemble) UpdateKeys(t *peerkeys.Table, from state.ServerID, key *peerk
 	return e.cfg.Keys.Update(t)
 }
 
-// followKeys asks the others for their tables when a key is shown that this server does not know, and nobody leads it:
+// followKeys asks the others for their tables when a key is shown that this server does not know, and it has no leader:
 // members may have changed while it was away. Strangers cause it at most once in an election timeout.
 func (e *Ensemble) followKeys() {
 	for {

@@ -68,8 +68,8 @@ func (l *leader) executeAsLeader(req *Request) error {
 	return l.removeAsLeader(r, req)
 }
 
-// transferAwayAsLeader hands leadership to any other voter, unless the server from which
-// it is to be taken has lost it already.
+// transferAwayAsLeader hands leadership to any other voter, unless the server that
+// should give it up has lost it already.
 func (l *leader) transferAwayAsLeader(from state.ServerID) error {
 	if from != l.cfg.Self {
 		return nil

@@ -199,7 +199,7 @@ type unsentError struct{ error }
 
 func (e unsentError) Unwrap() error { return e.error }
 
-// retryChange is retry for a change, which nobody may have been asked for: then it ends with ErrNoLeader, after
+// retryChange is retry for a change that may have reached no leader: then it ends with ErrNoLeader, after
 // noLeaderLimit at the latest.
 func (e *Ensemble) retryChange(ctx context.Context, try func() error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -240,7 +240,7 @@ func (e *Ensemble) retry(ctx context.Context, try func() error) error {
 }
 
 // awaitLeader returns when a leader is known, without which a command of this server's would wait for one, and then be
-// carried out when nobody expects it any more. Errors: ErrNoLeader.
+// carried out when no one expects it. Errors: ErrNoLeader.
 func (e *Ensemble) awaitLeader(ctx context.Context) error {
 	return e.retryChange(ctx, func() error {
 		if e.cfg.Leadership.Now().Leader == state.NoServer {
@@ -250,7 +250,7 @@ func (e *Ensemble) awaitLeader(ctx context.Context) error {
 	})
 }
 
-// errNoneKnown says that there is nobody to ask.
+// errNoneKnown reports that there is no server to ask.
 var errNoneKnown = unsentError{errNotLeader}
 
 // Status asks the leader for the ensemble's status. Any server can be asked. It takes as

@@ -16,7 +16,7 @@ import (
 // removalRemind is the time between two log lines about not being let in.
 const removalRemind = 5 * time.Second
 
-// watchRemoval waits until this server is no member any more.
+// watchRemoval waits until this server is no longer a member.
 func (e *Ensemble) watchRemoval() {
 	tick := time.NewTicker(e.cfg.ElectionTimeout / 4)
 	defer tick.Stop()

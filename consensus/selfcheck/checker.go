@@ -33,7 +33,7 @@ type Kind string
 
 // The kinds.
 const (
-	Removed  Kind = "removed"  // it is no member of the ensemble any more
+	Removed  Kind = "removed"  // it is no longer a member of the ensemble
 	Diverged Kind = "diverged" // its state differs from that of a majority
 	Forked   Kind = "forked"   // its log differs from what a majority has committed
 )
@@ -89,7 +89,7 @@ type Checker struct {
 
 	cfg      Config
 	ensemble Ensemble
-	frozen   chan *state.Snapshot // capacity 1: states whose digest is to be computed
+	frozen   chan *state.Snapshot // capacity 1: states whose digest will be computed
 
 	// lostLife is one in between, which the others know; 0: none. Then the disk is an old copy.
 	lostLife atomic.Uint64

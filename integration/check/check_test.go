@@ -301,7 +301,7 @@ func TestWatches_AllModes_OneZnode(t *testing.T) {
 	}
 }
 
-// Whoever reads a violation finds the promise in docs/guarantees.md.
+// A reader of a violation finds the promise in docs/guarantees.md.
 func TestGuarantees_AreNamedInTheDocs(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/guarantees.md")
 	if err != nil {

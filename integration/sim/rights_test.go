@@ -272,7 +272,7 @@ func rightsHistory(ops []*rightsOp) (list []porcupine.Operation) {
 }
 
 // strayRead finds a local read that was let in, or not, other than the ACL says that the last change up
-// to its zxid has left. Where a change in between was not answered, nobody knows.
+// to its zxid has left. Where a change in between was not answered, no client knows.
 func strayRead(ops []*rightsOp) (*rightsOp, znode.Perms) {
 	sets := slices.DeleteFunc(slices.Clone(ops), func(o *rightsOp) bool { return !o.set || o.op.Outcome != check.OK })
 	slices.SortFunc(sets, func(a, b *rightsOp) int { return cmp.Compare(a.op.Zxid, b.op.Zxid) })
