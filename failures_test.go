@@ -11,21 +11,6 @@ import (
 	"testing"
 )
 
-// bareFailures are how many failures each top folder may have that print values without a word. They may only fall.
-// A folder that is not listed has none.
-var bareFailures = map[string]int{
-	"api":         45,
-	"app":         33,
-	"bench":       28,
-	"cmd":         16,
-	"consensus":   27,
-	"integration": 25,
-	"internal":    7,
-	"lab":         32,
-	"packaging":   4,
-	"server":      30,
-}
-
 // TestFailures_SayWhatIsWrong: a failure prints what it got and what it wanted, in a sentence. Values alone make a
 // reader look for the test, and guess which of them is wrong. An error alone is enough: it is a sentence.
 func TestFailures_SayWhatIsWrong(t *testing.T) {

@@ -22,49 +22,49 @@ import (
 // part, never rises. Size is a budget, with a little room: it rises only for a feature, in a commit of its own that
 // gives the reason.
 var ceilings = map[string]int{
-	"function-typed fields in Configs of consensus":          37,
-	"methods of api/admin.handlers":                          57,
-	"methods of api/rest.Request":                            59,
-	"methods of consensus.Node":                              52,
-	"methods of consensus/raftlog.Store":                     60,
-	"methods of server.Server":                               48,
-	"methods of the widest interface":                        13,
-	"one-line delegations of consensus, server, api and app": 61,
-	"walk: PUT before the log":                               27,
-	"walk: a TLS client":                                     18,
-	"walk: a member is added":                                34,
-	"walk: a session's expiry":                               24,
-	"walk: create through a follower":                        111,
-	"walk: getData with a watch":                             30,
-	"server: files":                                          512,
-	"server: files over 400 lines":                           3,
-	"server: files shorter than 120 lines, percent":          67,
-	"server: lines":                                          54000,
-	"server: packages":                                       62,
-	"client and recipes: files":                              84,
-	"client and recipes: lines":                              10000,
+	"function-typed fields in Configs of consensus":          12,
+	"methods of api/admin.commands":                          23,
+	"methods of api/rest.Request":                            28,
+	"methods of consensus.Node":                              29,
+	"methods of consensus/raftlog.Store":                     30,
+	"methods of server.Server":                               35,
+	"methods of the widest interface":                        8,
+	"one-line delegations of consensus, server, api and app": 28,
+	"walk: PUT before the log":                               17,
+	"walk: a TLS client":                                     12,
+	"walk: a member is added":                                24,
+	"walk: a session's expiry":                               15,
+	"walk: create through a follower":                        70,
+	"walk: getData with a watch":                             24,
+	"server: files":                                          300,
+	"server: files over 400 lines":                           0,
+	"server: files shorter than 120 lines, percent":          29,
+	"server: lines":                                          53250,
+	"server: packages":                                       60,
+	"client and recipes: files":                              44,
+	"client and recipes: lines":                              9250,
 	"client and recipes: packages":                           4,
-	"command line: files":                                    96,
-	"command line: lines":                                    11250,
+	"command line: files":                                    49,
+	"command line: lines":                                    10750,
 	"command line: packages":                                 9,
-	"lab: files":                                             126,
+	"lab: files":                                             125,
 	"lab: lines":                                             16250,
 	"lab: packages":                                          19,
-	"bench: files":                                           86,
-	"bench: lines":                                           11000,
+	"bench: files":                                           66,
+	"bench: lines":                                           10750,
 	"bench: packages":                                        10,
-	"examples: files":                                        38,
+	"examples: files":                                        23,
 	"examples: lines":                                        3500,
 	"examples: packages":                                     6,
-	"integration: files":                                     52,
-	"integration: lines":                                     6000,
+	"integration: files":                                     39,
+	"integration: lines":                                     5500,
 	"integration: packages":                                  15,
 	"tests' kits: files":                                     19,
 	"tests' kits: lines":                                     2400,
 	"tests' kits: packages":                                  15,
-	"docs: words":                                            34300,
+	"docs: words":                                            34000,
 	"docs: words of reference":                               8400,
-	"settings":                                               174,
+	"settings":                                               171,
 }
 
 // areas of the repository, by the first prefix that matches a file; a file without one is the
@@ -77,7 +77,7 @@ var areas = []struct{ name, below string }{
 
 // largest are the types whose methods are counted.
 var largest = []string{
-	"consensus.Node", "server.Server", "api/rest.Request", "api/admin.handlers", "consensus/raftlog.Store",
+	"consensus.Node", "server.Server", "api/rest.Request", "api/admin.commands", "consensus/raftlog.Store",
 }
 
 // longFile is how many lines a file may have before it counts as long.
@@ -223,6 +223,9 @@ func receiver(f *ast.FuncDecl) string {
 	return id.Name
 }
 
+// atomics are the methods of an atomic value: to read or set one's own is no delegation.
+var atomics = []string{"Load", "Store"}
+
 // delegates reports whether f only calls another function with its own parameters.
 func delegates(f *ast.FuncDecl) bool {
 	if f.Recv == nil || f.Body == nil || len(f.Body.List) != 1 {
@@ -255,7 +258,7 @@ func delegates(f *ast.FuncDecl) bool {
 		arguments = append(arguments, id.Name)
 	}
 	callee, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || !slices.Equal(parameters, arguments) {
+	if !ok || !slices.Equal(parameters, arguments) || slices.Contains(atomics, callee.Sel.Name) {
 		return false
 	}
 	_, field := callee.X.(*ast.SelectorExpr)

@@ -175,8 +175,8 @@ type keyUse struct {
 	byAddress   map[string]int
 }
 
-// enter counts a key whose answer takes n bytes. It returns the keys in progress and their bytes, this one included, and
-// whether its address has taken more than its share.
+// enter counts a key whose answer takes n bytes. It returns the keys in progress and their bytes, this one included,
+// and whether its address has taken more than its share.
 func (u *keyUse) enter(address string, n int, now time.Time) (keys, bytes int, much bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

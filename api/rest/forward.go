@@ -51,7 +51,8 @@ func fromMember(r *http.Request) bool {
 	return is
 }
 
-// clientOf returns the client: as the connection shows it, or as the server describes it that has forwarded the request.
+// clientOf returns the client: as the connection shows it, or as the server describes it that has forwarded the
+// request.
 func clientOf(r *http.Request) (client, error) {
 	if fromMember(r) {
 		return parseClient(r.Header.Get(headerClient))

@@ -115,8 +115,8 @@ func setDeadlines(q *Request) {
 	}
 }
 
-// setHeaders sets the headers of every answer. Operations that look at the state or change it overwrite the consistency,
-// and set the zxid; Begin sets that of the others.
+// setHeaders sets the headers of every answer. Operations that look at the state or change it overwrite the
+// consistency, and set the zxid; Begin sets that of the others.
 func setHeaders(q *Request) {
 	h := q.W.Header()
 	h.Set(HeaderServer, strconv.FormatUint(uint64(q.Core.Config.ID), 10))

@@ -106,8 +106,8 @@ type Election struct {
 	Leader state.ServerID // who won
 	Term   uint64
 	Ended  time.Time // when this server first saw it serve; zero: there has been no election since the start
-	// Outage is for how long it had seen no leader serve: at most this long no client was served. An idle leader is seen to
-	// serve four times a tick.
+	// Outage is for how long it had seen no leader serve: at most this long no client was served. An idle leader is
+	// seen to serve four times a tick.
 	Outage time.Duration
 }
 
