@@ -19,9 +19,9 @@
 //	go run ./bench -systems zk-lite -binary base=/tmp/zk-lite -rounds 10 -short -out -
 //	go run ./bench -sync 5ms -rows set-64 -short -out -
 //
-// The fourth takes three minutes and shows that everything works, no more. The fifth compares this checkout with
-// another build, both in turn within each round. The last adds 5 ms to each disk sync of every system, as on a cloud's
-// volume (internal/testkit/slowdisk).
+// The fourth takes three minutes and only shows that everything works. The fifth compares this checkout with
+// another build, both in turn within each round. The last adds 5 ms to each disk sync of every system, as on a
+// cloud's volume (internal/testkit/slowdisk).
 //
 //	go run ./bench -suite failover -sync 5ms -out -
 //	go run ./bench -suite failover -sync 5ms -servers 5 -load 48 -busy
@@ -156,7 +156,7 @@ func names() (all []string) {
 	return all
 }
 
-// picked are the suites that the arguments ask for, and the options of each.
+// picked are the suites that the arguments name, and the options of each.
 func picked(args []string) (all []suite, each []*options, err error) {
 	asked, err := parse(args, system.Options{})
 	if err != nil {

@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// release makes the kinds of results that are asked for.
+// release makes the requested kinds of results.
 func release(root, out, version string, kinds []string) error {
 	for _, kind := range kinds {
 		if !slices.Contains([]string{"binaries", "packages", "image"}, kind) {

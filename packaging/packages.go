@@ -136,7 +136,7 @@ func (b *builder) stage(dir string) (string, error) {
 	)
 }
 
-// ask runs the binary, with none of the settings that its help would show.
+// ask runs the binary, without settings in the environment, which its help would show.
 func (b *builder) ask(args ...string) ([]byte, error) {
 	cmd := exec.Command(b.host, args...)
 	cmd.Env, cmd.Stderr = []string{"HOME=/"}, os.Stderr

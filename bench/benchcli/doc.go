@@ -1,5 +1,5 @@
-// Package benchcli is the command "zk-lite bench": flags of package load, live
-// progress on standard error, and the result in the form that was asked for.
+// Package benchcli is the command "zk-lite bench": flags of package load, live progress on
+// standard error, and the result in the requested form.
 //
 // It measures nothing itself (package load does) and renders nothing (package
 // report does).

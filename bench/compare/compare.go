@@ -38,7 +38,7 @@ func rowsOf(suite string) []row {
 	return serverRows()
 }
 
-// Run measures the rows of a suite that were asked for.
+// Run measures the requested rows of a suite.
 func Run(ctx context.Context, site *system.Site, suite string, o *system.Options) (err error) {
 	if suite != Servers && slices.ContainsFunc(o.Builds, func(b system.Build) bool { return b.Path == "" }) {
 		return errors.New("-tls is for the suite " + Servers)
@@ -84,7 +84,7 @@ func (all results) add(r *row, name string, m *measurement) {
 	all[r.id][name] = append(all[r.id][name], m)
 }
 
-// trouble is a row that had to be begun again, or was given up.
+// trouble is a row that had to be repeated, or was given up.
 type trouble struct {
 	row, system string
 	round       int // from 1; 0: memory, which has none
@@ -110,7 +110,7 @@ type comparison struct {
 	end      error // why not all rounds were run
 }
 
-// prepare builds or finds the systems that were asked for and that a row needs, and all builds.
+// prepare builds or finds the requested systems that a row needs, and all builds.
 func (c *comparison) prepare() error {
 	for _, name := range c.o.Names(system.Known()...) {
 		if c.o.IsBuild(name) ||
@@ -131,8 +131,8 @@ func (c *comparison) prepare() error {
 	return nil
 }
 
-// ask finds out the systems' versions, before the checkout changes again, and
-// whether perf can count syncs.
+// ask determines the systems' versions, before the checkout changes again, and whether perf can
+// count syncs.
 func (c *comparison) ask(ctx context.Context) error {
 	c.versions = map[string]string{}
 	for _, s := range c.systems {

@@ -55,7 +55,7 @@ func (c *comparison) document() string {
 	return b.String()
 }
 
-// again lists the rows that had to be begun again, and those that were given up.
+// again lists the rows that had to be repeated, and those that were given up.
 func (c *comparison) again() string {
 	var b strings.Builder
 	for _, t := range c.troubles {

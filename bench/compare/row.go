@@ -31,7 +31,7 @@ type row struct {
 	mix       string
 	conns     int
 	inFlight  int
-	rate      float64 // requests a second of all connections, in an open loop; 0: a closed loop
+	rate      float64 // requests per second of all connections, in an open loop; 0: a closed loop
 	column    column
 	// aim is the goal for zk-lite's figure, as a multiple of ZooKeeper's, or of the no-op
 	// server's if ofNoop; aimTime and aimShare are absolute. Throughput should be at least
@@ -152,8 +152,8 @@ const idleLeast = 10 * time.Second
 // busy.
 const idleSettle = 2 * time.Second
 
-// figure is the one of a measurement that the row is about: answers a second,
-// nanoseconds or bytes.
+// figure is the value of a measurement that the row compares: answers per second, nanoseconds
+// or bytes.
 func (r *row) figure(m *measurement) float64 {
 	switch r.column {
 	case median:

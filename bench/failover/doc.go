@@ -1,8 +1,8 @@
-// Package failover takes the leader away from an ensemble of real server processes, again and again, and measures
-// how long clients of the other servers get no answer (Run), and how long all clients of a killed leader need to
+// Package failover repeatedly takes the leader away from an ensemble of real server processes, and measures how
+// long clients of the other servers get no answer (Run), and how long all clients of a killed leader need to
 // reconnect (Reconnect): the suites failover and reconnect of the program bench.
 //
-// One writer, at a server that survives, writes a znode over and over, one write at a time; its longest
+// One writer, at a server that survives, writes a znode repeatedly, one write at a time; its longest
 // time between two acknowledgements that ends after the fault is the gap. -load adds writers at all
 // servers. The versions that writers get back show whether a write was lost or done twice; at the end
 // every server is checked. Syncs are those that began within the gap. A server has campaigned if it has

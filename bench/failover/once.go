@@ -38,10 +38,10 @@ type outage struct {
 	campaigns []int           // real elections that each server has started
 	dropped   int             // foreign clients of other servers whose connection ended
 	lost      int             // requests of foreign clients that were not answered
-	unread    int             // of these, those that the server's kernel has thrown away unread
-	done      int             // of these and of those that failed, writes that were done all the same
+	unread    int             // of these, those that the server's kernel has discarded unread
+	done      int             // of these and of the failed ones, writes that were done nevertheless
 	failed    [vias]int       // operations, by the kind of client
-	sentAway  int             // operations over HTTP that another server was asked for
+	sentAway  int             // operations over HTTP that were sent to another server
 	expired   int             // sessions
 	wrong     []string
 	why       []string // operations have failed
@@ -108,7 +108,7 @@ func (r *runner) others(list []int) (others []int) {
 	return others
 }
 
-// during makes the fault while clients write, and waits until the one that is measured is served again.
+// during injects the fault while clients write, and waits until the measured client is served again.
 func (r *runner) during(ctx context.Context, o *outage, users [vias][]user) error {
 	before := leastBefore + time.Duration(r.rng.Int64N(int64(mostBefore-leastBefore)))
 	select {
@@ -145,7 +145,7 @@ func (r *runner) during(ctx context.Context, o *outage, users [vias][]user) erro
 }
 
 // settle waits until each of the sessions that only send pings has had an answer. Those of a server that died
-// earlier notice the end of their connections no sooner, and would count as dropped by a survivor.
+// earlier notice the end of their connections only then, and would count as dropped by a survivor.
 func (r *runner) settle(ctx context.Context) error {
 	acks := make([]int64, len(r.sessions))
 	for i, u := range r.sessions {

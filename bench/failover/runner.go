@@ -103,7 +103,7 @@ func (r *runner) measureOne(ctx context.Context, n int, all *result) error {
 	return r.logs.keep(r.c, one)
 }
 
-// prepare makes the znodes, the sessions and the other work of the machine.
+// prepare makes the znodes, the sessions and the background load of the machine.
 func (r *runner) prepare(ctx context.Context, background *sync.WaitGroup) error {
 	if r.c.Znodes > 0 {
 		cfg := load.Default()

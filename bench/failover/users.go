@@ -25,14 +25,14 @@ type user interface {
 
 // Other packages than load define users, too.
 const (
-	viaWire = iota // load.Writer, which does no more than the protocol asks: a foreign client
+	viaWire = iota // load.Writer, which does only what the protocol requires: a foreign client
 	viaGo
 	viaHTTP
 	vias
 )
 
-// users opens clients of all kinds. The first is the one that is measured, at a survivor; the others are at
-// all servers.
+// users opens clients of all kinds. The first is the measured one, at a survivor; the others are at all
+// servers.
 func (r *runner) users(ctx context.Context, survivors []int) (users [vias][]user, err error) {
 	var hosts []string
 	for _, i := range survivors {
@@ -106,7 +106,8 @@ func (u *goUser) Run(ctx context.Context) {
 	_ = u.client.Close() // it has no session that must end
 }
 
-// httpUser is a program that speaks HTTP, and asks the next server if one does not take its connection.
+// httpUser is a program that speaks HTTP, and goes to the next server if one does not accept its
+// connection.
 type httpUser struct {
 	hosts []string
 	at    int

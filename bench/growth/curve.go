@@ -103,7 +103,7 @@ func (c *curve) bend(l *line) (at *figure, before, after float64, ok bool) {
 	return at, before, after, ok
 }
 
-// full is the share of all processors from which on there is nothing left.
+// full is the share of all processors that counts as all of them.
 const full = 0.9
 
 // bound returns what limits a point, judged by its measurements.

@@ -48,8 +48,8 @@ func (g *growth) inFlight(ctx context.Context) error {
 		func(cfg *load.Config, x int) { cfg.InFlight = x })
 }
 
-// largeValue is from where on there are fewer keys, so that the tree does not grow
-// beyond the memory together with its values.
+// largeValue is the size from which on there are fewer keys, so that tree and values still fit
+// into memory.
 const largeValue = 100_000
 
 func (g *growth) valueSize(ctx context.Context) error {
@@ -115,8 +115,8 @@ func (g *growth) shares(ctx context.Context, c *curve, servers int) error {
 // watchSessions is how many sessions share the watches.
 const watchSessions = 30
 
-// watches grows the number of watches that wait, each on a path of its own, beside a
-// load that they are not about.
+// watches grows the number of watches that wait, each on a path of its own, beside a load that
+// does not fire them.
 func (g *growth) watches(ctx context.Context) error {
 	c := &curve{ID: "watches", X: "watches", Title: "watches that wait, 64 connections that do not have them"}
 	for _, x := range tens(1, g.o.Znodes) {

@@ -23,7 +23,7 @@ type API interface {
 	clear(ctx context.Context, c *conn, prefix string) error
 	// owner opens a session, or whatever a lock belongs to in this API.
 	owner(ctx context.Context, c *conn) (string, error)
-	// lock takes a lock and returns the request that gives it back.
+	// lock acquires a lock and returns the request that releases it.
 	lock(ctx context.Context, c *conn, owner, path string) (request, error)
 	// disown ends what owner has opened.
 	disown(ctx context.Context, c *conn, owner string) error

@@ -30,8 +30,8 @@ type Config struct {
 	Connections int      `json:"connections"` // each with a session of its own
 	InFlight    int      `json:"in_flight"`   // requests of a connection without a reply, at most
 	Mix         Mix      `json:"mix"`
-	// Rate is the number of requests a second of all connections in an open
-	// loop; 0 is a closed loop.
+	// Rate is the number of requests per second of all connections in an open loop; 0 is a
+	// closed loop.
 	Rate      float64       `json:"rate"`
 	Duration  time.Duration `json:"duration_ns"` // the measured time
 	WarmUp    time.Duration `json:"warm_up_ns"`  // before that, unmeasured

@@ -269,8 +269,9 @@ type home struct {
 	tls     *tls.Config   // nil: none
 }
 
-// expect bounds the wait for the answer to a request that is sent at start: a client gives a server up
-// after two thirds of the session's timeout, as ZooKeeper's do, and has the rest to find another.
+// expect bounds the wait for the answer to a request that is sent at start: a client gives up on a
+// server after two thirds of the session's timeout, as ZooKeeper's do, and has the rest to find
+// another.
 func (h *home) expect(start time.Time) { h.conn.nc.SetDeadline(start.Add(h.timeout * 2 / 3)) }
 
 // leave gives the connection up, for the next host.

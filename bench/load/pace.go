@@ -14,8 +14,8 @@ type pace struct {
 	woke     time.Time     // end of the last sleep
 }
 
-// newPace gives connection i of n its part of a rate, the connections evenly
-// shifted against one another.
+// newPace gives connection i of n its part of a rate; the connections are evenly shifted
+// against one another.
 func newPace(start time.Time, rate float64, i, n int) *pace {
 	interval := time.Duration(float64(n) / rate * float64(time.Second))
 	return &pace{first: start.Add(interval / time.Duration(n) * time.Duration(i)), interval: interval}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// clockTick is the unit of CPU times in /proc: sysconf(_SC_CLK_TCK), which is
-// 100 a second on every Linux that Go runs on.
+// clockTick is the unit of CPU times in /proc: sysconf(_SC_CLK_TCK), which is 100 per second on
+// every Linux that Go runs on.
 const clockTick = 10 * time.Millisecond
 
 // ReadProcess reads how much a process has used since its start (proc(5)).
@@ -32,8 +32,8 @@ func ReadProcess(pid int) (Process, error) {
 	return p, nil
 }
 
-// parseStat returns user and system time. The command's name, in brackets, may
-// hold blanks and brackets, so fields count from the last one.
+// parseStat returns user and system time. The command's name, in brackets, may contain blanks
+// and brackets, so fields count from the last one.
 func parseStat(stat []byte) (time.Duration, error) {
 	const utime, stime = 11, 12 // after the name
 	end := bytes.LastIndexByte(stat, ')')

@@ -18,8 +18,8 @@ type sent struct {
 	start time.Time // sent, or intended
 }
 
-// requester makes the requests of one connection. Its bodies are kept, so that
-// a request allocates nothing; one goroutine uses it, but for made.
+// requester makes the requests of one connection. Its bodies are reused, so that a request
+// allocates nothing; one goroutine uses it, except for made.
 type requester struct {
 	mix    Mix
 	keys   *keySpace

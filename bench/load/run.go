@@ -250,8 +250,8 @@ func closeSockets(conns []*conn) {
 	}
 }
 
-// closeAll ends the sessions, several at once, and returns the errors of those
-// that had ended already; most callers have counted them.
+// closeAll ends the sessions, several at once, and returns the errors of those that had already
+// ended; most callers have counted them.
 func closeAll(conns []*conn) (lost []error) {
 	tickets := make(chan struct{}, dialsAtOnce)
 	var wg sync.WaitGroup

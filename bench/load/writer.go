@@ -171,10 +171,10 @@ type TallyReport struct {
 	Acks    int      // writes, or pings, that were answered
 	Longest Gap      // between two acknowledgements; it may have begun before Mark
 	Lost    int      // requests that were never answered
-	Unread  int      // of these, those that the server's kernel has thrown away
+	Unread  int      // of these, those that the server's kernel has discarded
 	Done    int      // writes that were lost or failed, and done all the same
 	First   string   // the host whose connection was the first to end with a request under way; "": none
-	Sent    int      // operations that another server was to be asked for, since nothing was done
+	Sent    int      // operations that were refused without effect, to be sent to another server
 	Failed  []string // operations that failed, as their caller sees it; at most maxNotes
 	Expired int      // sessions
 	Wrong   []string // writes that were lost or done twice; at most maxNotes

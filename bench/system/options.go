@@ -101,7 +101,7 @@ func (o *Options) addSyncs(text string) error {
 	return nil
 }
 
-// Names are the systems to measure: those that were asked for, or else the defaults, and all builds.
+// Names are the systems to measure: the requested ones, or else the defaults, and all builds.
 func (o *Options) Names(defaults ...string) []string {
 	names := slices.Clone(o.Systems)
 	if names == nil {

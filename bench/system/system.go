@@ -16,7 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/slowdisk"
 )
 
-// DefaultServers is the size of an ensemble unless another is asked for.
+// DefaultServers is the size of an ensemble unless another is requested.
 const DefaultServers = 3
 
 const (
@@ -34,8 +34,8 @@ type System interface {
 	// Settings are the lines that a reader needs to judge the comparison, the
 	// command and the configuration of the first server.
 	Settings() []string
-	// start prepares and starts the servers in an empty directory. On errors it
-	// has put those that run into e.
+	// start prepares and starts the servers in an empty directory. On errors it has put the
+	// running ones into e.
 	start(e *Ensemble, o *Setup) error
 	// ready is nil when a server takes clients.
 	ready(ctx context.Context, host string) error
@@ -229,7 +229,7 @@ func (e *Ensemble) PIDs() (pids []int) {
 // speaksZooKeeper is shared by systems of that protocol.
 type speaksZooKeeper struct{}
 
-// ready asks for the mode, which a server has that serves.
+// ready asks for the mode, which only a serving server has.
 func (speaksZooKeeper) ready(ctx context.Context, host string) error {
 	text, err := load.FourLetter(ctx, host, "srvr")
 	if err == nil && !strings.Contains(text, "Mode: ") {

@@ -13,9 +13,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
 )
 
-// apache is Apache ZooKeeper from Debian's packages, as Debian configures
-// Java for it but with a heap of 2 GiB, as much as its guide asks for at least;
-// forceSync, its default, is on.
+// apache is Apache ZooKeeper from Debian's packages, as Debian configures Java for it but with
+// a heap of 2 GiB, the minimum that its guide recommends; forceSync, its default, is on.
 type apache struct{ speaksZooKeeper }
 
 // NewZooKeeper finds Debian's package.

@@ -251,7 +251,7 @@ func lastEntry(r *raft.Raft) (index, term uint64) {
 
 // promise keeps two servers from campaigning against each other. A server promises one other that it will
 // neither campaign nor grant a pre-vote to a third for a while. Granting a pre-vote promises, and so does a
-// vote that is asked for: raft has a new term by then. Asking for pre-votes is a promise to oneself, which is
+// request for a vote: raft has a new term by then. Asking for pre-votes is a promise to oneself, which is
 // taken back for a better candidate until a majority has agreed.
 //
 // A majority of promises is needed for a campaign, two majorities share a server, and that one has promised only

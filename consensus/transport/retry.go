@@ -23,7 +23,7 @@ const retryCheck = 100 * time.Millisecond
 // tries again, after its CommitTimeout. A snapshot that could not be sent returns its error at that
 // moment.
 //
-// Safety: to raft this is a slow network that doubles a request now and then (the first may have
+// Safety: to raft this is a slow network that occasionally doubles a request (the first may have
 // arrived), which it tolerates. Every request that is sent is one that raft sent, in the same term, and
 // no answer is changed. Liveness: raft's goroutine for this follower waits, and no other. It is released
 // when leadership or membership end, and before a transfer of leadership (StopRetrying), in which raft

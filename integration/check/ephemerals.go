@@ -84,7 +84,7 @@ func (f *findings) transactions(h *History, sessions map[znode.SessionID]*Sessio
 	}
 }
 
-// deletions are the deletes that clients have asked for.
+// deletions are the deletes that clients have requested.
 type deletions map[string][]*Op
 
 func deletedBy(h *History) deletions {

@@ -161,8 +161,8 @@ type Znode struct {
 	Owner znode.SessionID
 }
 
-// Hold is the time for which a client believed to have a lock or an office: from the answer that
-// gave it to the call that gave it back.
+// Hold is the time for which a client believed to have a lock or to lead: from the answer that
+// granted it to the call that released it.
 type Hold struct {
 	Lock         string
 	Client       int

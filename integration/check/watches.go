@@ -220,7 +220,7 @@ func (f *findings) withoutTruth(list []delivery) {
 				armed[o.Path] = o.Stat.Mzxid
 			}
 		default:
-			left[o.Path]++ // may be one that is there already: the bound is an upper one
+			left[o.Path]++ // may be one that exists already: the bound is an upper one
 		}
 	}
 }

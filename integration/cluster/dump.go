@@ -58,8 +58,8 @@ func (s *Server) dump() (all []Znode, err error) {
 	return all, nil
 }
 
-// dumpAhead is how many znodes are asked for before the first answer is waited
-// for, so that large trees do not take a round trip a znode.
+// dumpAhead is how many requests are sent before the first answer, so that large trees do not
+// take a round trip per znode.
 const dumpAhead = 500
 
 // znodeCalls are the three questions about a znode.

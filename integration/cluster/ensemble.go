@@ -16,15 +16,15 @@ import (
 
 // Options change how an ensemble is run. The zero value is the usual one.
 type Options struct {
-	// Config holds further lines of every zoo.cfg, and replaces the kit's own.
+	// Config has further lines of every zoo.cfg, which override the kit's own.
 	Config map[string]string
 	// Dir is where the data lives; empty: a directory that ends with the test.
 	Dir string
 	// DataDir gives a server (1..n) a data directory of its own elsewhere; ""
 	// or nil leaves it below Dir.
 	DataDir func(id int) string
-	// Disks, one for each server, hold the data directories, so that they can fail
-	// and lose their power; nil: the machine's own.
+	// Disks, one for each server, contain the data directories, so that they can fail and lose
+	// power; nil: the machine's own.
 	Disks []*disk.Disk
 	// Env is added to the environment of the servers.
 	Env []string
@@ -37,9 +37,8 @@ type Options struct {
 	// Network puts every server into a network namespace of its own; nil: all
 	// are on loopback.
 	Network *network.Network
-	// Hosts gives each server a loopback address of its own, 127.9.0.1 and so on, where the other servers find it at
-	// the same ports in every run: data directories keep those addresses. Two such ensembles at once are in each
-	// other's way.
+	// Hosts gives each server a loopback address of its own, 127.9.0.1 and so on, where the other servers find it
+	// at the same ports in every run: data directories keep those addresses. Two such ensembles cannot run at once.
 	Hosts bool
 	// Wrap is put before a server's command, as of "unshare"; nil: nothing.
 	Wrap func(id int) []string
@@ -171,7 +170,7 @@ func (e *Ensemble) StartAll() {
 	}
 }
 
-// KillAll ends servers at once, all that run if none are named, as a power cut of the
+// KillAll kills servers at once, all running ones if none are named, as a power cut of the
 // processes would.
 func (e *Ensemble) KillAll(servers ...*Server) {
 	e.t.Helper()

@@ -223,8 +223,8 @@ func NewNetwork(t testing.TB, n int, seed uint64) *network.Network {
 // from.
 const clockVariable = "ZK_LITE_TEST_CLOCK"
 
-// clockSource is added to the standard library's package time of such a server. The
-// file is mapped, so that a look costs nothing and a change shows at once.
+// clockSource is added to the standard library's package time of such a server. The file is
+// mapped, so that reading it costs nothing and a change takes effect at once.
 const clockSource = `package time
 
 import (
@@ -254,10 +254,10 @@ func mapTestOffset() *int64 {
 func testSeconds() int64 { return atomic.LoadInt64(testOffset) }
 `
 
-// BuildWithClock builds zk-lite with a wall clock that Clock.Jump moves, and returns
-// its path. No kernel gives a process a wall clock of its own, and a Go program asks
-// no library that could be replaced; so package time adds an offset, in a build of its
-// own. Nothing else of it differs.
+// BuildWithClock builds zk-lite with a wall clock that Clock.Jump moves, and returns its path.
+// No kernel gives a process a wall clock of its own, and a Go program uses no library that
+// could be replaced; so package time adds an offset, in a build of its own. Nothing else
+// differs.
 func BuildWithClock(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package hostile holds the hostile client: requests that are generated, not written case by case, sent in the ways
-// that hurt a server most, while others use the same servers. It has no code but tests, which need root.
+// Package hostile contains the hostile client: requests that are generated, not written case by case, sent in the
+// ways that hurt a server most, while others use the same servers. It has no code but tests, which need root.
 //
 // # Requests
 //

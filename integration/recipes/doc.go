@@ -14,6 +14,6 @@
 //
 // # Concurrency
 //
-// The schedule runs on the test's goroutine, as package cluster asks for. Every
-// worker has a goroutine of its own, which ends when soak.stop does.
+// The schedule runs on the test's goroutine, as package cluster requires. Every worker has a
+// goroutine of its own, which ends when soak.stop does.
 package recipes

@@ -18,7 +18,7 @@ func (k *worker) burst() {
 	k.wait(batch)
 }
 
-// register is one of those of the moment. Multis tie them together in pairs.
+// register is one of the present slot's registers. Multis tie them together in pairs.
 func (k *worker) register(of int) string {
 	slot := int(k.w.rec.since(time.Now()) / slotLength)
 	return fmt.Sprintf("%s/reg/%d-%d", k.w.root, slot, of)

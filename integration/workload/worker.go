@@ -145,7 +145,7 @@ func (k *worker) ask(code wire.OpCode, body wire.Request, op check.Op) *asked {
 	return a
 }
 
-// wait waits for the answers; a connection that gives none is broken.
+// wait waits for the answers; a connection without one is broken.
 func (k *worker) wait(batch []*asked) {
 	timer := time.NewTimer(answerAtMost)
 	defer timer.Stop()

@@ -1,8 +1,8 @@
-// Package curator reads and makes the znodes' names of Curator's and kazoo's queues, and
-// orders them: the waiters of locks, elections and semaphores, which are ephemeral
-// sequential znodes below one parent, and the items of queues. The HTTP API and the
-// recipes share it, so that their clients wait in the same queue. It handles names only:
-// it reads no tree and waits for nothing.
+// Package curator parses and makes the znode names of Curator's and kazoo's queues, and orders
+// them: the waiters of locks, elections and semaphores, which are ephemeral sequential znodes
+// below one parent, and the items of queues. The HTTP API and the recipes share it, so that
+// their clients wait in the same queue. It handles names only: it reads no tree and waits for
+// nothing.
 package curator
 
 import (

@@ -1,5 +1,5 @@
-// Package follow keeps the content of a file at hand, and reads the file again when it has changed. A caller that asks
-// for the value looks at the file, so there is no goroutine. The user parses the text.
+// Package follow keeps the content of a file in memory, and reads the file again when it has changed. A call for
+// the value checks the file, so there is no goroutine. The user parses the text.
 package follow
 
 import (

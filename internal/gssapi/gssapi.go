@@ -18,7 +18,7 @@ const noLayer = 1
 // Acceptor establishes security contexts with clients (RFC 2743, GSS_Accept_sec_context), of mechanisms that need one
 // token of the client's.
 type Acceptor interface {
-	// Accept takes that token. reply is for the client; nil: there is none.
+	// Accept accepts that token. reply is for the client; nil: there is none.
 	Accept(token []byte) (c Context, reply []byte, err error)
 }
 

@@ -1,6 +1,6 @@
 // Package kerberos accepts Kerberos clients: it is the acceptor of the GSS-API mechanism of RFC 4121, for
-// internal/gssapi, with the keys of a keytab. It asks no KDC for anything, and is the only package that knows which
-// library does the work (docs/adr/0023).
+// internal/gssapi, with the keys of a keytab. It contacts no KDC, and is the only package that knows which library
+// does the work (docs/adr/0023).
 //
 // Tickets, session keys and subkeys must be of AES (RFC 3962, RFC 8009): older kinds are refused (RFC 8429). It
 // starts no goroutine.
@@ -159,7 +159,7 @@ func (a *Acceptor) verify(q *messages.APReq) error {
 			return errors.New("the client's name has an empty part, or a slash or an at sign in a part")
 		}
 	}
-	// Realms on the way are checked by the KDC, or there are none.
+	// The KDC has checked the realms on the way, or there are none.
 	if d.CRealm != a.realm && len(d.Transited.Contents) > 0 &&
 		!types.IsFlagSet(&d.Flags, flags.TransitedPolicyChecked) {
 		return fmt.Errorf("the KDC has not checked the way from the realm %.100q", d.CRealm)
@@ -282,8 +282,8 @@ const (
 	maxReplays = 1 << 17
 )
 
-// Replays remembers which authenticators clients have used (RFC 4120, 3.2.3), in memory: those of before the start are
-// not known. The zero value is ready.
+// Replays remembers which authenticators clients have used (RFC 4120, 3.2.3), in memory: those from before the
+// start are not known. The zero value is ready.
 type Replays struct {
 	mu       sync.Mutex // protects the fields below
 	now, old map[[sha256.Size]byte]struct{}

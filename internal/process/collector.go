@@ -33,8 +33,8 @@ const (
 // process.
 //
 // Go collects when the heap has doubled. A server with a small tree has a live heap of ten megabytes and
-// allocates a hundred times that every second, so it would collect all the time: a quarter of its CPU
-// went there (docs/performance.md). TuneCollector gives every heap room for at least a part of the machine's
+// allocates a hundred times that every second, so it would collect constantly: a quarter of its CPU went
+// there (docs/performance.md). TuneCollector gives every heap room for at least a part of the machine's
 // memory; a larger heap is collected when it has doubled, as usual. A soft limit makes the collector work
 // harder before the machine or its control group runs out of memory.
 //

@@ -10,7 +10,8 @@ const (
 	// before they identify themselves, for those to them, for the log, snapshots and backups,
 	// and for four-letter words.
 	ownDescriptors = 256
-	// httpDescriptors are kept for the HTTP port, where health is asked for. It may have more.
+	// httpDescriptors are reserved for the HTTP port, which serves health checks. It may have
+	// more.
 	httpDescriptors = 64
 	// maxDescriptors is the largest limit that counts, for systems that have none.
 	maxDescriptors = 1 << 30
@@ -87,7 +88,7 @@ func (s *DescriptorShare) Return() {
 	s.used--
 }
 
-// Refuse counts a client that had to go because Take refused it.
+// Refuse counts a client that was disconnected because Take refused it.
 func (s *DescriptorShare) Refuse() { s.pool.refused.Add(1) }
 
 // Refused is how many have been counted, at all ports.

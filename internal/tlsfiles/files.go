@@ -196,9 +196,9 @@ func (f *Files) Watch(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// Reload reads the files again if they have changed since the last look, or if they could not be used then: the cause
-// may have ended without a change of the files. With an error, the former content stays in use; changed is then true if
-// the files or the error are new.
+// Reload reads the files again if they have changed since the last check, or if they could not be used then: the
+// cause may have ended without a change of the files. With an error, the former content stays in use; changed is
+// then true if the files or the error are new.
 func (f *Files) Reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

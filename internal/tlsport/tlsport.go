@@ -150,7 +150,7 @@ func Certificate(c net.Conn) *x509.Certificate {
 	return nil
 }
 
-// begin finds out whether the client speaks TLS, once, and does the handshake.
+// begin determines, once, whether the client speaks TLS, and does the handshake.
 func (c *Conn) begin() error {
 	if c.begun.Load() {
 		return nil

@@ -51,8 +51,8 @@ func (p *picture) round(s step, x1, y1, x2, y2, out int, style string) string {
 }
 
 // label writes a message's text along its arrow, at the first place where no text is yet,
-// beginning near the head, where the arrows of one sender are apart. If there is none it
-// takes the place that meets the fewest.
+// beginning near the head, where the arrows of one sender are apart. If there is none, it takes
+// the place with the fewest collisions.
 func (p *picture) label(s step, x1, y1, x2, y2 int) string {
 	const size = 9
 	angle := math.Atan2(float64(y2-y1), float64(x2-x1)) * 180 / math.Pi
@@ -95,7 +95,7 @@ func slanted(x, y, width int, angle float64) (row []box) {
 	return row
 }
 
-// meets counts the boxes of the row in which there is text already.
+// meets counts the boxes of the row that already have text.
 func (p *picture) meets(row []box) (count int) {
 	for _, b := range row {
 		for _, o := range p.boxes {

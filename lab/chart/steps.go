@@ -22,9 +22,9 @@ type Run struct {
 	Truncated bool
 	// Round is set if messages go round the ring of the columns.
 	Round bool
-	// Variables asks for the variables of processes to be drawn when they change.
+	// Variables draws the variables of processes when they change.
 	Variables bool
-	// Background asks for heartbeats and pings to be drawn as well.
+	// Background draws heartbeats and pings as well.
 	Background bool
 }
 

@@ -26,8 +26,7 @@ type viewMessage struct {
 func (m viewMessage) Type() string   { return "view" }
 func (m viewMessage) String() string { return fmt.Sprintf("round %d: %d", m.round, m.input) }
 
-// anonymous is the state of one process. It holds no id: equal histories are
-// equal states.
+// anonymous is the state of one process. It has no id: equal histories are equal states.
 type anonymous struct {
 	n      int
 	input  int

@@ -44,7 +44,7 @@ func (p bullyPhase) String() string {
 type bullyForm struct {
 	askAll  bool // send the election message to the lower ones, too, which do not answer
 	tellAll bool // send the announcement to the higher ones too
-	once    bool // a coordinator that is asked answers, and announces itself no more
+	once    bool // a coordinator that is asked answers, but does not announce itself again
 }
 
 // bully is the state of one process. On disk: nothing.

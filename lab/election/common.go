@@ -68,7 +68,7 @@ func with(ids []sim.ID, id sim.ID) []sim.ID {
 	return slices.Insert(slices.Clone(ids), at, id)
 }
 
-// without returns a sorted copy of ids that does not hold id.
+// without returns a sorted copy of ids without id.
 func without(ids []sim.ID, id sim.ID) []sim.ID {
 	at, found := slices.BinarySearch(ids, id)
 	if !found {

@@ -43,7 +43,7 @@ func complete(c *Config, a Algorithm) error {
 	return nil
 }
 
-// checkProcesses reports settings of single processes that make no sense.
+// checkProcesses returns an error for impossible settings of single processes.
 func checkProcesses(c *Config, a Algorithm) error {
 	for _, i := range c.Initiators {
 		if !slices.Contains(c.IDs, i.ID) {

@@ -1,6 +1,5 @@
-// Package election holds the leader election algorithms of the lectures as pure
-// step functions, one to a file, and runs them on package sim under checkers of
-// safety and liveness.
+// Package election contains the leader election algorithms of the lectures as pure step
+// functions, one per file, and runs them on package sim under checkers of safety and liveness.
 //
 // It is for the simulator only: the election for real programs is in the recipes, and the page
 // lab/testdata/elections.md explains what each algorithm teaches, where it comes from and how

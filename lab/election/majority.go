@@ -7,11 +7,11 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// Majority vote with terms, as in Raft (D. Ongaro and J. Ousterhout, "In Search
-// of an Understandable Consensus Algorithm", USENIX ATC 2014, section 5.2) and,
-// with a master lease, in Chubby (M. Burrows, OSDI 2006, section 2.1). A process
-// votes once a term; a majority elects; two majorities share a process, so no
-// term has two leaders. There is no log here: every process is electable.
+// Majority vote with terms, as in Raft (D. Ongaro and J. Ousterhout, "In Search of an
+// Understandable Consensus Algorithm", USENIX ATC 2014, section 5.2) and, with a master lease,
+// in Chubby (M. Burrows, OSDI 2006, section 2.1). A process votes once per term; a majority
+// elects; two majorities share a process, so no term has two leaders. There is no log here:
+// every process is electable.
 
 type voteMessage struct {
 	kind    string

@@ -17,7 +17,7 @@ const (
 	timerCheck   = "check"   // the answer should have arrived
 )
 
-// Types of the messages by which a process looks whether another is alive.
+// Types of the messages with which a process checks whether another is alive.
 const (
 	kindCheck = "check"
 	kindAlive = "alive"

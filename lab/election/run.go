@@ -33,9 +33,9 @@ const (
 // Config describes a run. Zero values mean the defaults named.
 type Config struct {
 	Algorithm string
-	// Program, if it is given, makes the processes instead of Algorithm. Its guarantees are
-	// those of bully: all learn of one leader, the best that is up. With AnyLeader it need not
-	// be the best.
+	// Program, if not nil, makes the processes instead of Algorithm. Its guarantees are those
+	// of bully: all learn of one leader, the best that is up. With AnyLeader it need not be the
+	// best.
 	Program   func(id sim.ID) sim.Node
 	AnyLeader bool
 	// IDs of the processes in ring order, clockwise. Must not be empty.
@@ -108,7 +108,7 @@ type Result struct {
 	Seed   uint64  `json:"seed"`
 	// Declared counts how often a process declared itself leader.
 	Declared int `json:"declared"`
-	// Lost counts, of the same messages as Messages, those that did not arrive.
+	// Lost counts those of Messages that did not arrive.
 	Lost int `json:"lost"`
 	// Ended is how the run ended: "quiet" (nothing left to happen), "settled" (there is a
 	// leader and only upkeep continues) or "limit" (time or events).

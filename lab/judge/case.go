@@ -141,7 +141,8 @@ func (r *random) next(bound int) int {
 	return int(draw)
 }
 
-// generate makes the case of a seed: the first ones are without faults, to be counted.
+// generate makes the case of a seed: the first ones are without faults, so that their messages
+// can be counted.
 func (c Config) generate(seed uint64) Case {
 	r := &random{sim.Random(seed)}
 	n := 2 + r.next(c.N-1)

@@ -1,6 +1,6 @@
 // Package judge runs a user's own program as the processes of an election or of a lock, on the
-// lab's simulator and under its checkers, with seeded faults; and makes the run that fails as
-// small as it can before it shows it.
+// lab's simulator and under its checkers, with seeded faults; and makes a failing run as small
+// as it can before it shows it.
 //
 // # Protocol
 //

@@ -78,7 +78,7 @@ type judge struct {
 	copies []*program
 }
 
-// Judge runs the program and stops at the first failure, which it makes small.
+// Judge runs the program and stops at the first failure, which it makes as small as it can.
 func Judge(ctx context.Context, c Config) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err

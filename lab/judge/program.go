@@ -107,7 +107,7 @@ type program struct {
 	err     error // the first thing that went wrong
 }
 
-// line is one that the program wrote, or why there are no more.
+// line is a line of the program's output, or the reason why there are no more.
 type line struct {
 	text []byte
 	err  error

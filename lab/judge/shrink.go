@@ -186,8 +186,8 @@ func (c Case) renamed() (changed bool) {
 	return changed
 }
 
-// scripted replaces losses by chance by those that happened, so that they can be taken back
-// one by one.
+// scripted replaces random losses by the same losses by name, so that they can be removed one
+// by one.
 func scripted(c Case, v verdict) []Case {
 	if c.network().Loss == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// The central algorithm: one coordinator holds a queue and one permission.
-// Three messages to an entry: request, grant, release.
+// The central algorithm: one coordinator has a queue and one permission. Three messages per
+// entry: request, grant, release.
 
 type plainMessage string
 

@@ -43,12 +43,12 @@ type section struct {
 	hold  time.Duration // length of a stay inside
 }
 
-// Show implements sim.Shower for those that have nothing more to show.
+// Show implements sim.Shower for states without other variables.
 func (s section) Show() []sim.Variable {
 	return []sim.Variable{{Name: "state", Value: s.phase.String()}}
 }
 
-// want begins a request; it reports false if there is one already.
+// want begins a request; it returns false if there is one already.
 func (s *section) want(out *sim.Output) bool {
 	if s.phase != outside {
 		return false

@@ -120,7 +120,7 @@ func (f *fairness) enter(r sim.Record) {
 	}
 }
 
-// lower makes the process that is named not depend on the order of a map.
+// lower makes the choice of the reported process independent of the order of a map.
 func lower(a, b sim.ID) sim.ID {
 	if a == sim.None {
 		return b

@@ -93,13 +93,13 @@ func Lookup(name string) (Algorithm, error) {
 // Config describes a run. Zero values mean the defaults named.
 type Config struct {
 	Algorithm string
-	// Program, if it is given, makes the processes instead of Algorithm.
+	// Program, if not nil, makes the processes instead of Algorithm.
 	Program func(id sim.ID) sim.Node
 	// IDs of the processes in ring order, clockwise. Must not be empty.
 	IDs []sim.ID
 	// Requesters ask for the lock; default all.
 	Requesters []sim.ID
-	// Requests each of them makes, one after the other; default 1.
+	// Requests is how many each of them makes, one after the other; default 1.
 	Requests int
 	// Spacing delays the first request of the k-th requester by k times it.
 	// Default 0: all ask at once.
@@ -117,8 +117,8 @@ type Config struct {
 	Work time.Duration
 	// Clocks are the logical clocks at the start; default 0.
 	Clocks map[sim.ID]int
-	// Plain makes Maekawa's voters do without fail, inquire and relinquish, so
-	// that they can deadlock.
+	// Plain makes Maekawa's voters run without fail, inquire and relinquish, so that they can
+	// deadlock.
 	Plain     bool
 	Faults    []sim.Fault
 	Network   sim.Network

@@ -36,8 +36,8 @@ func Files() fs.FS {
 	return files
 }
 
-// searches is the command that makes many runs of one line, for minutes: it is the command
-// line's alone.
+// searches is the command that makes many runs of one line, for minutes: only the command line
+// has it.
 const searches = "explore"
 
 // Run runs the command given by words within the page's bounds.

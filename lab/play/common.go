@@ -11,7 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
 
-// network holds the options of processes, network and faults, which all commands share.
+// network contains the options of processes, network and faults, which all commands share.
 type network struct {
 	n           int
 	ids         string
@@ -75,7 +75,7 @@ func topology(ring, service bool) string {
 	return "mesh"
 }
 
-// processes returns the ids, of which there may be no more than the command's limit.
+// processes returns the ids, up to the command's limit.
 func (f *network) processes(c *Command) ([]sim.ID, error) {
 	ids, err := f.named(c)
 	if most := c.Limit.Processes; err == nil && most > 0 && len(ids) > most {
@@ -189,7 +189,7 @@ func writeVerdict(w io.Writer, safe, live bool, ended string, broken []sim.Viola
 	}
 }
 
-// timeWords are the time of a run, or when one that did not end was cut off.
+// timeWords describe the time of a run, or when one that did not end was cut off.
 func timeWords(units, cutOff *float64) string {
 	if units == nil {
 		return fmt.Sprintf("time -, cut off at %g", *cutOff)

@@ -101,15 +101,15 @@ func whole(to *[]string, name, value, help string) *Option {
 	}}
 }
 
-// Command is one command, with its options. Its values are those of one run: take a new
-// one for the next.
+// Command is one command, with its options. Its values are those of one run: use a new one for
+// the next.
 type Command struct {
 	Name    string
 	Short   string
 	Long    string
 	Example string
 	Options []*Option
-	// Keep asks for the records, without which there is no trace and no picture.
+	// Keep keeps the records, without which there is no trace and no picture.
 	Keep bool
 	// Limit bounds a run for a caller that did not choose it.
 	Limit Limit
@@ -117,7 +117,7 @@ type Command struct {
 	run func(c *Command) (Outcome, error)
 }
 
-// Limit bounds a run; zero means no more than the simulator's own bound.
+// Limit bounds a run; zero means only the simulator's own bound.
 type Limit struct {
 	Processes int
 	Events    int // taken from the simulator's queue

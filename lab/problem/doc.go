@@ -3,6 +3,6 @@
 // with its backup, and a deadlock over several locks that an election breaks. Each is a set of
 // pure step functions on package sim, one to a file, with a judge of its own.
 //
-// It shares no code with the service of this repository; its broadcast has one proposal
-// and is there to be laid beside two-phase commit.
+// It shares no code with the service of this repository; its broadcast has one proposal, for a
+// comparison with two-phase commit.
 package problem

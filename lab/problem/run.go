@@ -23,7 +23,8 @@ type Problem struct {
 	build    func(c Config, place int) sim.Node
 	begin    func(r *run)
 	judge    func(r *run)
-	// settled reports, for one that never falls silent, that only upkeep is left.
+	// settled reports, for a problem whose processes never fall silent, that only upkeep is
+	// left.
 	settled func(r *run) bool
 }
 
@@ -51,8 +52,8 @@ func Lookup(name string) (Problem, error) {
 type Config struct {
 	Problem string
 	IDs     []sim.ID
-	// Rounds: how many messages the two generals exchange, default 3; how many deposits
-	// each client of the primary makes, default 3.
+	// Rounds is how many messages the two generals exchange, and how many deposits each client
+	// of the primary makes; default 3.
 	Rounds int
 	// Against votes no in two-phase commit.
 	Against []sim.ID

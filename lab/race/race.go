@@ -53,8 +53,8 @@ const steps = 3
 // Config of a run.
 type Config struct {
 	Program string
-	// Schedule is the order to show, one digit for each step: which thread takes it. Empty
-	// shows the first one that goes wrong, or else the first.
+	// Schedule is the order to show, one digit for each step, that of its thread. Empty shows
+	// the first one that goes wrong, or else the first.
 	Schedule string
 	// Atomic makes the three steps of a thread one, as a lock does.
 	Atomic bool

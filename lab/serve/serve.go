@@ -27,7 +27,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		return fmt.Errorf("serving the page: %w", err)
 	case <-ctx.Done():
 	}
-	// Nothing is lost with a request that is cut off: it can be asked again.
+	// Nothing is lost with an interrupted request: the page can repeat it.
 	err := s.Close()
 	if served := <-done; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)

@@ -4,7 +4,7 @@
 // recoveries, and a record of everything that happened.
 //
 // It knows no algorithm and judges no run: elections, mutual exclusion and failure detection
-// are in the sibling packages, and so do the checkers, which read the records. It starts no
+// are in the sibling packages, and so are the checkers, which read the records. It starts no
 // goroutine, reads no clock and uses no randomness but the generator seeded by Config.Seed, so
 // the same Config and the same nodes give the same records, byte for byte.
 //

@@ -76,8 +76,8 @@ func distance(ring []sim.ID, i, step int) int {
 
 // Search limits.
 const (
-	// HSExhaustive is the greatest ring of which all arrangements are looked at: the 8!
-	// rotations and reflections apart take a tenth of a second.
+	// HSExhaustive is the greatest ring of which all arrangements are tried: the 8! that are no
+	// rotations of another take a tenth of a second.
 	HSExhaustive = 9
 	// hsWork bounds a climb, in places of rings looked at.
 	hsWork = 20_000_000
@@ -94,7 +94,7 @@ func HSWorst(n int, seed uint64) (ring []sim.ID, exhaustive bool) {
 	return hsClimb(n, seed), false
 }
 
-// hsOfAll holds the largest id in the first place, since rotations are alike.
+// hsOfAll keeps the largest id in the first place, since rotations are alike.
 func hsOfAll(n int) []sim.ID {
 	ids := Descending(n)
 	best, most := slices.Clone(ids), HSMessages(ids)

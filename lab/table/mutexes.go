@@ -36,7 +36,7 @@ type cost struct {
 	wantContended float64
 }
 
-// costRows measures one process alone, and two of which the second has to wait.
+// costRows measures one process alone, and two, of which the second has to wait.
 func costRows(n int, c cost) ([]Row, error) {
 	base := mutex.Config{Algorithm: c.algorithm, IDs: Ascending(n), Requests: 1,
 		Hold: 20 * sim.Unit}

@@ -64,7 +64,7 @@ func Plots(rows []Row) []NamedPlot {
 	}
 }
 
-// upTo leaves larger sizes out: beside a square of 256 the rest is one line.
+// upTo leaves larger sizes out: next to a square of 256 the rest is one line.
 func upTo(rows []Row, n int) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.N > n })
 }

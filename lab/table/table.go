@@ -14,8 +14,8 @@ import (
 
 // Sizes a table may have.
 const (
-	// MinN is the least number of processes for which the formulas are meant: a
-	// coordinator that fails, and two processes that have to agree.
+	// MinN is the smallest number of processes for which the formulas hold: a coordinator that
+	// fails, and two processes that have to agree.
 	MinN = 3
 	// MaxN keeps a table within a minute; the quadratic algorithms send a
 	// million messages at 1024 processes.

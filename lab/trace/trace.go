@@ -65,7 +65,7 @@ type Step struct {
 	Sent    int            `json:"sent"`
 }
 
-// Timer is one that was set or, if Due is null, is set no longer.
+// Timer is one that was set or, if Due is null, is no longer set.
 type Timer struct {
 	Name string   `json:"name"`
 	Due  *float64 `json:"due"`
@@ -89,7 +89,7 @@ type Message struct {
 	settled bool // it arrived or is known to be lost
 }
 
-// Span is a time in which a process was something: down, leads, asks or inside.
+// Span is a time in which a process was in one state: down, leads, asks or inside.
 type Span struct {
 	Process sim.ID  `json:"process"`
 	What    string  `json:"what"`

@@ -88,7 +88,7 @@ func (m *Mux) handshake(raw net.Conn) {
 	if refusal == nil {
 		c, refusal = m.admit(raw, h, m.cfg.Guard.Stranger(raw))
 	}
-	// Once more, now that CutServer would find it: the key may have been revoked meanwhile.
+	// Check again, now that CutServer would find it: the key may have been revoked meanwhile.
 	if refusal == nil {
 		if refusal = m.verify(raw, h); refusal != nil {
 			m.leave(c)

@@ -90,7 +90,7 @@ func (d *Disk) Dir() string {
 	return d.dir
 }
 
-// SetFault sets the function that is asked before every operation; nil means no faults.
+// SetFault sets the function that is called before every operation; nil means no faults.
 func (d *Disk) SetFault(f Fault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -254,7 +254,7 @@ func (d *Disk) removeLocked(dir *node, name string) syscall.Errno {
 	return 0
 }
 
-// renameLocked gives a node another name, which it takes from another node.
+// renameLocked gives a node another name, which may be another node's.
 func (d *Disk) renameLocked(dir *node, from string, to *node, name string) syscall.Errno {
 	n, code := d.lookupLocked(dir, from)
 	if code != 0 {
@@ -295,7 +295,7 @@ func (d *Disk) sync(n *node) syscall.Errno {
 	d.counts.Syncs++
 	switch {
 	case code != 0:
-		// The kernel gives such pages up: they count as clean.
+		// The kernel gives up such pages: they count as clean.
 		for _, at := range pages {
 			delete(n.dirty, at)
 		}

@@ -256,7 +256,7 @@ func (f *files) Rename(_ <-chan struct{}, in *fuse.RenameIn, from, name string) 
 	})
 }
 
-// name asks the fault function, and then changes names of a directory, under the lock.
+// name calls the fault function, and then changes names of a directory, under the lock.
 func (f *files) name(dir uint64, change func(dir *node) syscall.Errno) fuse.Status {
 	n, status := f.node(dir)
 	if status != fuse.OK {

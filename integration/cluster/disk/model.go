@@ -17,8 +17,7 @@ const writebackOdds = 8
 // programs see and what is on the disk can share it.
 type page = *[pageSize]byte
 
-// content is the content of a file. A page that is not there is zeros: most of a
-// server's log is.
+// content is the content of a file. A missing page is zeros, as most of a server's log is.
 type content struct {
 	size  int64
 	pages map[int64]page

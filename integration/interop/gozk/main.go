@@ -84,7 +84,7 @@ func (s *suite) acls() {
 	defer other.Close()
 	ok(c.AddAuth("digest", []byte("user:secret")))
 	own := zk.AuthACL(zk.PermAll)
-	if os.Getenv(tlsVariable) != "" { // the certificate, which the other client has too, is an identity besides
+	if os.Getenv(tlsVariable) != "" { // the certificate, which the other client has too, is another identity
 		must(c.Create("/x509", nil, 0, own))
 		acl, _, err := c.GetACL("/x509")
 		ok(err)

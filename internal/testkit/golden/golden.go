@@ -1,5 +1,5 @@
-// Package golden keeps bytes of the formats that travel between servers or lie on disk as test data, so that a change
-// of a format is seen. docs/formats.md lists the files. It starts no goroutine.
+// Package golden keeps samples of the formats on the network and on disk as test data, so that a test notices when
+// a format changes. docs/formats.md lists the files. It starts no goroutine.
 package golden
 
 import (

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// delayLine holds the packets of slow links until they are due.
+// delayLine keeps the packets of slow links until they are due.
 type delayLine struct {
 	out  io.Writer
 	wake chan struct{} // has room for one, so that senders do not wait

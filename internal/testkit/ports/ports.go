@@ -67,7 +67,7 @@ func listen(port int) (net.Listener, error) {
 	return net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 }
 
-// Release gives the ports back, when their servers have ended for good. To call it again is harmless.
+// Release gives the ports back, when their servers have ended for good. Calling it again is harmless.
 func (r *Reservation) Release() {
 	r.once.Do(func() {
 		for _, l := range r.guards {

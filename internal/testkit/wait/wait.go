@@ -13,7 +13,7 @@ import (
 // because there are overloaded machines.
 const Patience = 2 * time.Minute
 
-// A look at a condition may cost a connection: they get rarer the longer it takes.
+// A check of a condition may cost a connection: checks become rarer the longer it takes.
 const (
 	firstPause = time.Millisecond
 	maxPause   = 20 * time.Millisecond

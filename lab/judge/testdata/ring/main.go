@@ -1,5 +1,5 @@
 // Command ring is the ring election for "zk-lite lab judge --task election". With -wrong it
-// forgets to swallow the smaller ids of those that start later: every message of every
+// forgets to swallow the smaller ids of processes that start later: every message of every
 // starter goes round.
 package main
 
