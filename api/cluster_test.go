@@ -319,7 +319,8 @@ func TestCluster_Transfer(t *testing.T) {
 	eventually(t, "another leads", func() bool { return e.leading(t) != to })
 }
 
-// A drained server sends away who waits, with a place to go on from.
+// A drained server sends clients that wait to another one, with a position from which to
+// continue.
 func TestCluster_Drain_SendsClientsAway(t *testing.T) {
 	tier.Seconds(t)
 	e := fresh(t, 3)

@@ -25,8 +25,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// A server that has lost its majority says so before anything is sent, and goes on
-// to show what it knows to who asks for that.
+// A server that has lost its majority reports that before anything is sent, and still shows its
+// own state to clients that ask for that.
 func TestServer_WithoutQuorum(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()

@@ -184,7 +184,7 @@ func TestServer_Idempotency_SessionsLostAnswers(t *testing.T) {
 	c.with(proof, "Idempotency-Key: other"+r).at(e.urls[0]).delete(url).problem(410, "SESSIONEXPIRED")
 	closing.at(e.urls[0]).post(r+"/e?mode=ephemeral", "").want(422)
 	c.with(proof).at(e.urls[0]).delete(url).problem(410, "SESSIONEXPIRED")
-	// Who has a wrong secret of a session that lives gets nothing for a key.
+	// A client with a wrong secret of a live session gets nothing for a key.
 	live := newCoordinator(t, e.urls[0])
 	wrong := "Zk-Session: " + live.id + "." + strings.Repeat("0", 32)
 	keyed := live.with("Idempotency-Key: live" + r)

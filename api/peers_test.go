@@ -60,7 +60,7 @@ func TestPeers_OfWhatIsPassedOn(t *testing.T) {
 	c.get("/v1/history?server=3&since=1").want(200).has("interval", "10s").has("names.0", "packets_received")
 }
 
-// Who is an administrator of the server that it asks, by its token, is one of the others, through that server only.
+// An administrator of one server, by its token, is one of the others, through that server only.
 func TestPeers_TheLocalAdministrator(t *testing.T) {
 	e := fresh(t, 2, func(s *config.Settings) { s.Auth.SuperDigest = "" })
 	file, err := os.ReadFile(filepath.Join(e.settings[0].DataDir, "admin.token"))

@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
-// The table of docs/security.md says of every request who may send it.
+// The table of docs/security.md has for every request who may send it.
 func TestRights_EveryRequestHasARow(t *testing.T) {
 	text, err := os.ReadFile("../docs/security.md")
 	if err != nil {

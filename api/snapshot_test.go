@@ -68,7 +68,7 @@ func TestSnapshot_IsConsistent(t *testing.T) {
 	c.get("/v1/snapshot").problem(401, "NOAUTH")
 }
 
-// Who asks for a second one at the same time has to wait.
+// A client that asks for a second one at the same time has to wait.
 func TestSnapshot_OneAtATime(t *testing.T) {
 	e := fresh(t, 1)
 	c := operator(t, e.urls[0])

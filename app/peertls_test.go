@@ -196,7 +196,7 @@ func TestPeerTLS_Strangers_LearnNothing(t *testing.T) {
 		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		if x.cfg != nil {
 			x.cfg.ServerName = s.Host
-			if len(x.cfg.Certificates) > 0 { // shown even to who does not name its authority
+			if len(x.cfg.Certificates) > 0 { // shown even to a client that does not name its authority
 				pair := x.cfg.Certificates[0]
 				x.cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 			}

@@ -172,7 +172,7 @@ func (s *served) reloaded(t *testing.T, i int, files client.TLSFiles, step int) 
 	}
 }
 
-// moveLeader has another server lead, so that servers shake hands anew.
+// moveLeader has another server lead, so that servers shake hands again.
 func (s *served) moveLeader(t *testing.T, files client.TLSFiles) {
 	t.Helper()
 	before := s.servers[0].Server().Status()
@@ -207,7 +207,7 @@ func (s *served) call(t *testing.T, i int, files client.TLSFiles, method, target
 func (s *served) refuses(t *testing.T, ca, client *certs.Pair) {
 	t.Helper()
 	o, cfg := &s.options[0].Settings, identity(ca, client)
-	pair := cfg.Certificates[0] // shown even to who does not name its authority
+	pair := cfg.Certificates[0] // shown even to a client that does not name its authority
 	cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	for _, addr := range []string{s.client[0], s.http[0], o.Servers[0].PeerAddress()} {
 		cfg.ServerName = host(0)

@@ -347,7 +347,7 @@ func TestKeys_WipedServer_ComesBack(t *testing.T) {
 			e.must(0, "/a")
 			e.waitFormed()
 			e.waitBound(0, 1, 2)
-			// Who comes to its first start so late that the others have formed is taken in without a vote, first.
+			// A server whose first start is so late that the others have formed is added without a vote, first.
 			e.waitVoters(0, 1, 2)
 			for n, lost := range []int{(e.leader() + 1) % 3, 0} { // 0 is the one that would form
 				e.stop(lost)
@@ -574,7 +574,7 @@ func TestKeys_JoinSecret_UnknownServer(t *testing.T) {
 	e.agree()
 }
 
-// Who does not prove to know the secret neither joins nor forms.
+// A server that does not prove to know the secret neither joins nor forms.
 func TestKeys_Join_WithoutAGoodProof(t *testing.T) {
 	t.Parallel()
 	e := newSecret(t, 3)

@@ -373,7 +373,7 @@ func TestRegression_TreeLimit_SmallestOfTheVoters(t *testing.T) {
 	limits[1] = 6000
 	e.mustStart(1)
 	agree(6000, 6000, 6000, 300)
-	lead(2) // who does not know what the former leader knew
+	lead(2) // which does not know what the former leader knew
 	agree(6000, 6000, 6000, 300)
 }
 

@@ -26,8 +26,8 @@ const soakTime = 4 * time.Second
 // The clients of one soak, and how many goroutines each has with a recipe.
 const soakClients = 4
 
-// fence is a resource that one at a time may use: it knows the highest token, and who
-// is in it.
+// fence is a resource that one client at a time may use: it knows the highest token, and its
+// present user.
 type fence struct {
 	what string
 	max  atomic.Int64

@@ -32,7 +32,7 @@ func TestTree_Random_EqualsModel(t *testing.T) {
 			if r.IntN(60) == 0 {
 				h.thaw()
 			}
-			if r.IntN(150) == 0 { // go on with what a restore gives
+			if r.IntN(150) == 0 { // continue with a restored tree
 				h.thaw()
 				before := digestOf(h.tree)
 				h.tree = rebuild(t, h.tree)

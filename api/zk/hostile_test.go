@@ -374,8 +374,8 @@ func TestRegression_ReadsBehindAWrite_AreBoundedInBytes(t *testing.T) {
 	<-sent
 }
 
-// Sixty connections of one address could have 16 MiB each wait for them. When all outboxes are full, those are cut off
-// for whom much waits; who reads is not.
+// Sixty connections of one address could have 16 MiB each wait for them. When all outboxes are full, the clients
+// with the fullest ones are cut off; those that read are not.
 func TestRegression_Outboxes_AreBoundedInAll(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxTotal = 8 << 20 })
 	long := "/" + strings.Repeat("x", 900_000)

@@ -296,7 +296,7 @@ func (ln *Listener) ResetTotals() {
 	}
 }
 
-// ResetConnections starts the metrics of every connection afresh.
+// ResetConnections resets the metrics of every connection.
 func (ln *Listener) ResetConnections() {
 	for _, c := range ln.snapshot() {
 		c.out.mu.Lock()

@@ -131,13 +131,13 @@ func unixMillis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// crst starts the connections' metrics afresh.
+// crst resets the connections' metrics.
 func (a *answer) crst() {
 	a.listener.ResetConnections()
 	a.line("Connection stats reset.")
 }
 
-// srst starts the server's metrics afresh.
+// srst resets the server's metrics.
 func (a *answer) srst() {
 	a.listener.ResetTotals()
 	a.line("Server stats reset.")

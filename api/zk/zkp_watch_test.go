@@ -112,8 +112,8 @@ func TestZKP_Watch_EventBeforeReply(t *testing.T) {
 	}
 }
 
-// 66. Events are for those who may read; a one-shot watch is used up all the
-// same (CVE-2024-23944).
+// 66. Events are for clients that may read; a one-shot watch is used up in any case
+// (CVE-2024-23944).
 func TestZKP_Watch_ReadFilter(t *testing.T) {
 	k := start(t)
 	c, w := k.connect(), k.connect()

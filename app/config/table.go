@@ -72,7 +72,7 @@ func ensembleRows(s *Settings) []setting {
 		{key: "autopilot.removeAfter", kind: kindMillis, def: "0", min: 0, max: 365 * day,
 			to: &s.Consensus.Autopilot.RemoveAfter,
 			help: "Time without a connection to the leader after which a server is removed from the ensemble, for " +
-				"good; 0: never. A new leader counts anew. Servers that may be down for a weekend need longer."},
+				"good; 0: never. A new leader starts at zero. Servers that may be down for a weekend need longer."},
 		{key: "autopilot.minVoters", kind: kindInt, def: "3", min: 1, max: maxInt, to: &s.Consensus.Autopilot.MinVoters,
 			help: "A voter is removed after `autopilot.removeAfter` only if so many are left, and a majority of them " +
 				"is connected."},

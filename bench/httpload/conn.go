@@ -48,7 +48,7 @@ type StatusError struct {
 	Body   string // its begin
 }
 
-// Error is the status and the begin of the body.
+// Error is the status and the beginning of the body.
 func (e *StatusError) Error() string { return fmt.Sprintf("status %d: %s", e.Status, e.Body) }
 
 // send writes a request.

@@ -56,9 +56,9 @@ type Config struct {
 	TLS *tls.Config `json:"-"`
 	// Progress, if not nil, is called with every Sample, from one goroutine.
 	Progress func(Sample) `json:"-"`
-	// Measured, if not nil, is called at the begin of the measured time with
-	// true and at its end with false, from the goroutine of Progress, so that
-	// other counters can cover the same time.
+	// Measured, if not nil, is called at the beginning of the measured time with true and at
+	// its end with false, from the goroutine of Progress, so that other counters can cover the
+	// same time.
 	Measured func(begun bool) `json:"-"`
 }
 

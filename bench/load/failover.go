@@ -81,7 +81,7 @@ func Failover(ctx context.Context, cfg Config, kill Killer, after time.Duration)
 // outage finds the longest silence.
 type outage struct {
 	rec  *Recorder
-	last atomic.Int64 // the last answer to anybody, since rec.from
+	last atomic.Int64 // the last answer to any client, since rec.from
 
 	mu       sync.Mutex // protects the fields below
 	killed   string

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestOutage_Answered_LongestSilence covers what counts: silences between two
-// answers to anybody, after a kill only those that end later, and the one that
-// the end of the run cuts off.
+// TestOutage_Answered_LongestSilence covers what counts: silences between two answers to any
+// clients, after a kill only those that end later, and the one that the end of the run cuts
+// off.
 func TestOutage_Answered_LongestSilence(t *testing.T) {
 	from := time.Unix(1_000_000, 0)
 	ms := func(n int) time.Time { return from.Add(time.Duration(n) * time.Millisecond) }

@@ -137,8 +137,8 @@ func TestWorker_InFlight_IsTheBound(t *testing.T) {
 	}
 }
 
-// TestWorker_WindowFull_SessionIsKept: who may send nothing because its window is full
-// keeps its session by pings.
+// TestWorker_WindowFull_SessionIsKept: a connection that may send nothing because its window is
+// full keeps its session by pings.
 func TestWorker_WindowFull_SessionIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := Default()

@@ -250,7 +250,7 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 			b, err := os.ReadFile(ts.MkAbs(args[0]))
 			ts.Check(err)
 			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_, _ = w.Write(b) // who does not read it all has seen enough
+				_, _ = w.Write(b) // a command that does not read it all has seen enough
 			}))
 			ts.Defer(web.Close)
 			ts.Setenv(args[1], web.URL)

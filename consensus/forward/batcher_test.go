@@ -99,8 +99,8 @@ func TestBatcher_Take_FillsEntriesAndNoMore(t *testing.T) {
 	}
 }
 
-// A leader that is slow must not hold all that the others can send; and who has waited must be let in as soon as
-// an entry has left, or that server's clients would hang.
+// A leader that is slow must not hold all that the others can send; and a server that has waited must be
+// admitted as soon as an entry has left, or that server's clients would hang.
 func TestBatcher_Submit_WaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTestBatcher(t.Context())

@@ -138,7 +138,7 @@ func TestLogger_Repetitions_ComeOnceAMinute(t *testing.T) {
 	})
 }
 
-// Anybody who reached the peer port filled the log with requests for votes under changing names: 83,700 lines
+// Anyone who reached the peer port filled the log with requests for votes under changing names: 83,700 lines
 // in 4 s.
 func TestRegression_ChangingNames_AreOneMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

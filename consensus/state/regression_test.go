@@ -176,7 +176,7 @@ func TestRegression_CheckBatch_ReplacesWhatHarms(t *testing.T) {
 	}
 }
 
-// A condition on the mzxid was held against the znode before the permission, so that who may not see a znode learned
+// A condition on the mzxid was checked before the permission, so that a client that may not see a znode learned
 // when it was changed.
 func TestRegression_Guard_PermissionComesFirst(t *testing.T) {
 	for level, want := range map[Level]znode.Error{1: znode.ErrBadVersion, 2: znode.ErrNoAuth} {

@@ -111,8 +111,8 @@ func TestMachine_Restore_SequenceGoesOn(t *testing.T) {
 	}
 }
 
-// TestMachine_Restore_ConditionsStay: who has read a znode and writes it on
-// condition, by mzxid or version, is refused exactly if it is another one now.
+// TestMachine_Restore_ConditionsStay: a conditional write, by mzxid or version, of a znode that
+// was read before is refused exactly if the znode is another one now.
 func TestMachine_Restore_ConditionsStay(t *testing.T) {
 	g := newRig(t)
 	same, other := g.must(1, create("/same")), g.must(1, create("/other"))

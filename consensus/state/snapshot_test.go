@@ -55,8 +55,8 @@ func randomCommand(r *rand.Rand, depth int) Command {
 	return c
 }
 
-// randomEntry is one entry of up to three servers; now and then a batch comes
-// twice, or is left out so that there is a gap, or a server starts anew.
+// randomEntry is one entry of up to three servers; now and then a batch comes twice, or is left
+// out so that there is a gap, or a server restarts.
 func randomEntry(g *rig, r *rand.Rand, lives []uint64) []byte {
 	var batches []Batch
 	for range 1 + r.IntN(3) {

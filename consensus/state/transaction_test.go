@@ -136,7 +136,7 @@ func TestMachine_DeleteAll_KeyGivesTheFirstResult(t *testing.T) {
 	}
 }
 
-// Who may write a znode and not read it still does not overwrite what it does not mean.
+// A client that may write a znode and not read it still does not overwrite by mistake.
 func TestMachine_Mzxid_CountsForWhoMayNotRead(t *testing.T) {
 	g := newRig(t)
 	c := create("/a")

@@ -25,7 +25,7 @@ func TestRegression_PromisesInACircle_EndByThemselves(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster(t, clusterOptions{
 					n: x.n,
-					config: func(_ uint64, c *raft.Config) { // who asks once in at most 240 ms renews 250 ms in time
+					config: func(_ uint64, c *raft.Config) { // asks at least every 240 ms, within 250 ms
 						c.HeartbeatTimeout, c.ElectionTimeout = 120*time.Millisecond, 120*time.Millisecond
 						c.LeaderLeaseTimeout = 100 * time.Millisecond
 					},

@@ -190,7 +190,7 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	default:
-		_ = json.NewEncoder(w).Encode(answer) // a client that has gone asks again
+		_ = json.NewEncoder(w).Encode(answer) // a client that has disconnected asks again
 	}
 }
 

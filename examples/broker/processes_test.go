@@ -89,7 +89,7 @@ func TestBroker_ThousandMessagesFivePrimariesKilled(t *testing.T) {
 	}
 }
 
-// subscribe reads until a subscriber has seen n messages, and begins anew every 300.
+// subscribe reads until a subscriber has seen n messages, and starts over every 300.
 func subscribe(ctx context.Context, c *client.Client, n int, seen *[]Message) error {
 	for len(*seen) < n {
 		for m, err := range NewCustomer(c).Subscribe(ctx, topicOfTests, "alice") {

@@ -61,7 +61,7 @@ func (w *Worker) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		http.Error(out, err.Error(), http.StatusBadGateway)
 		return
 	}
-	_, _ = io.WriteString(out, body) // a client that has gone asks again
+	_, _ = io.WriteString(out, body) // a client that has disconnected asks again
 }
 
 // report is a member of the group of workers, and keeps its status, until ctx ends.

@@ -127,5 +127,5 @@ func (n *Node) search(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the shard is not here", http.StatusMisdirectedRequest)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(index.Search(r.FormValue("q"))) // a client that has gone asks again
+	_ = json.NewEncoder(w).Encode(index.Search(r.FormValue("q"))) // a client that has disconnected asks again
 }

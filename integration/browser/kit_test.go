@@ -140,7 +140,7 @@ func (p *tab) do(actions ...chromedp.Action) {
 	}
 }
 
-// goTo loads the page anew with this fragment and waits for its first run.
+// goTo loads the page again with this fragment and waits for its first run.
 func (p *tab) goTo(fragment string) {
 	p.t.Helper()
 	p.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.base+"#"+fragment))

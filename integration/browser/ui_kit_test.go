@@ -32,7 +32,7 @@ func uiOf(t *testing.T, view string) *tab {
 	return ui(t, shared.HTTPAddrs()[0], 1280, view)
 }
 
-// view loads the page anew.
+// view loads the page again.
 func (p *tab) view(name string) {
 	p.t.Helper()
 	p.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.base+"ui/#/"+name))
@@ -169,7 +169,7 @@ func must(t *testing.T, method, target, body string, credentials ...string) stri
 	return answer
 }
 
-// anew creates a znode in the place of what a run before has left there.
+// anew creates a znode in the place of one that an earlier run has left there.
 func anew(t *testing.T, path, data string, credentials ...string) {
 	t.Helper()
 	place, _, _ := strings.Cut(path, "?")

@@ -150,8 +150,8 @@ func TestRegression_UI_DeadServer(t *testing.T) {
 	p.said(fmt.Sprintf("Server %d is removed.", dead+1))
 }
 
-// TestRegression_UI_SilentServer: the view asked all anew before the answer about a server that takes connections and
-// stays silent could come, and so showed nothing of any.
+// TestRegression_UI_SilentServer: the view repeated all its requests before the answer about a server that accepts
+// connections and stays silent could arrive, and so showed nothing of any.
 func TestRegression_UI_SilentServer(t *testing.T) {
 	e, p := outage(t)
 	dead := 1
@@ -174,8 +174,8 @@ func TestRegression_UI_SilentServer(t *testing.T) {
 	p.wantGood("ensemble")
 }
 
-// TestRegression_UI_NoMajority: the page told the administrator to log in, and showed an empty tree. It says who does not
-// answer and what to do, shows what its server has on request, and goes on by itself.
+// TestRegression_UI_NoMajority: the page told the administrator to log in, and showed an empty tree. It shows which
+// servers do not answer and what to do, shows the state of its server on request, and continues by itself.
 func TestRegression_UI_NoMajority(t *testing.T) {
 	e, p := outage(t)
 	p.show("tree/")

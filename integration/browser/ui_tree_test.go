@@ -99,7 +99,7 @@ func TestUI_Tree_TwoEditors(t *testing.T) {
 	wantData(t, "/editors", "mine")
 }
 
-// TestUI_Tree_ReadOnly: who may only read gets no further by any button.
+// TestUI_Tree_ReadOnly: a user who may only read gets no further by any button.
 func TestUI_Tree_ReadOnly(t *testing.T) {
 	anew(t, "/readonly?acl=world:anyone:r,auth::cdrwa", "theirs", "owner:x")
 	must(t, "POST", "/v1/znodes/readonly/child?acl=world:anyone:r,auth::cdrwa", "", "owner:x")

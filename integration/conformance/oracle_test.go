@@ -124,7 +124,7 @@ func (l *lane) play(first, number uint64) (steps int, same bool) {
 	l.t.Errorf("script %d of %s=%d differs in %d steps", number, seed.Variable, first, wrong)
 	l.want.close()
 	l.got.close()
-	l.open() // what follows is compared afresh
+	l.open() // a new comparison begins here
 	return len(all), false
 }
 

@@ -224,9 +224,9 @@ func (r *run) waitGone(s *step) error {
 	return conn.Close()
 }
 
-// await waits for a reply. A ZooKeeper 3.8 on a busy machine now and then
-// leaves a request lying until the next one of its server; real clients do not
-// notice, because of their pings, so the runner pings as well.
+// await waits for a reply. A ZooKeeper 3.8 on a busy machine occasionally leaves a request
+// unanswered until the next one at its server; real clients do not notice, because of their
+// pings, so the runner pings as well.
 func (r *run) await(s *step, c *client, call *cluster.Call) {
 	r.t.Helper()
 	ticker := time.NewTicker(pingInterval)

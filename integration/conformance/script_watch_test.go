@@ -121,7 +121,7 @@ func rearming() []step {
 	return append(s, d.close())
 }
 
-// watchACLs: who may not read a znode does not learn of its changes.
+// watchACLs: a client that may not read a znode does not learn of its changes.
 func watchACLs() []step {
 	s := []step{x.connect(1), x.auth("digest", cluster.SuperCredentials), x.create("/wa", null, 0)}
 	for _, perm := range []znode.Perms{0, 1, 2, 30} {

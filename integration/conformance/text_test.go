@@ -93,10 +93,9 @@ func dataText(b []byte) string {
 	return fmt.Sprintf("%q", b)
 }
 
-// zxid is the step that took it and its place among those that the step took,
-// which are the same on both sides. Counting starts afresh with every step, so
-// that a request that takes a zxid on one side only is a difference of its own
-// step and not of all steps after it.
+// zxid is the step that took it and its place among those that the step took, which are the
+// same on both sides. Counting starts at one with every step, so that a request that takes a
+// zxid on one side only is a difference of its own step and not of all steps after it.
 func (r *run) zxid(z znode.Zxid) string {
 	if z <= 0 {
 		return fmt.Sprint(int64(z))

@@ -165,9 +165,8 @@ func TestFailover_LockAndElectHoldOn(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestFailover_LockAndElectEndWithTheSession: all servers are gone for longer than the
-// session. The children are stopped meanwhile, before there is anybody who could give
-// what they hold to others.
+// TestFailover_LockAndElectEndWithTheSession: all servers are gone for longer than the session.
+// The children are stopped meanwhile, before any server could grant their locks to others.
 func TestFailover_LockAndElectEndWithTheSession(t *testing.T) {
 	t.Parallel()
 	e := start(t, 3, cluster.Options{})

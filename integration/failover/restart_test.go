@@ -18,8 +18,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// trailing is how many entries servers keep behind a snapshot (consensus.Config), and
-// some more: who has missed so many catches up by a snapshot.
+// trailing is how many entries servers keep after a snapshot (consensus.Config), and some more:
+// a server that has missed this many catches up by a snapshot.
 const trailing = 4096 + 500
 
 // TestRestart_Rolling restarts one server after the other in good order, as an upgrade

@@ -289,7 +289,8 @@ func (r *rewatched) setWatches(c *cluster.Conn) {
 	q := &wire.SetWatches2Request{PersistentWatches: []string{r.root + "/lasting"},
 		PersistentRecursiveWatches: []string{r.root + "/below"}}
 	q.RelativeZxid = c.State().LastZxid
-	// What has happened by now must be told, so the server must know of it.
+	// setWatches must report everything that has happened by now, so the server must know of
+	// it.
 	if _, err := c.Do(wire.OpSync, &wire.SyncRequest{Path: "/"}); err != nil {
 		r.t.Fatalf("sync: %v", err)
 	}

@@ -127,8 +127,8 @@ func (p *peer) frames(b []byte, op wire.OpCode, q wire.Request, n int) []byte {
 	return b
 }
 
-// write sends what it can until the time is over: a server stops reading from who does not read. It reports whether
-// all was sent.
+// write sends what it can until the time is over: a server stops reading from a client that does not read. It
+// reports whether all was sent.
 func (p *peer) write(b []byte, limit time.Duration) bool {
 	_ = p.nc.SetWriteDeadline(time.Now().Add(limit))
 	_, err := p.nc.Write(b)

@@ -63,9 +63,9 @@ func again(ctx context.Context, do func() error) error {
 	}
 }
 
-// gate checks the double barrier. Between two passages of one, each of the others
-// must have come to the entrance anew, unless a session was lost meanwhile: who has
-// lost theirs has left, and may come back into the same round.
+// gate checks the double barrier. Between two passages of one, each of the others must have
+// reached the entrance again, unless a session was lost meanwhile: a client that has lost its
+// session has left, and may return into the same round.
 type gate struct {
 	s *soak
 

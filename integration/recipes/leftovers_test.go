@@ -104,7 +104,7 @@ func left(ctx context.Context, c *client.Client, at string) error {
 	return nil
 }
 
-// noWatches is an error if a server has a watch of anybody.
+// noWatches is an error if a server has a watch of any client.
 func (s *soak) noWatches() error {
 	for _, server := range s.e.Servers() {
 		metrics, err := server.Metrics()

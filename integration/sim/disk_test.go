@@ -71,7 +71,7 @@ type disk struct {
 	profile   slowdisk.Profile
 	wiped     uint64 // how often
 	rng       *rand.Rand
-	slow      time.Duration // a sync may take so much longer
+	slow      time.Duration // a sync may take longer by this much
 	syncs     int
 	life      int
 	stable    map[string][]byte

@@ -27,7 +27,7 @@ type network struct {
 	rng     *rand.Rand
 	hosts   []host
 	blocked map[[2]int]int           // if not 0, nothing gets from the first to the second
-	delay   map[[2]int]time.Duration // at most so much more, one way
+	delay   map[[2]int]time.Duration // additional delay of one way, at most
 	conns   map[*conn]struct{}
 	counts  map[string]int // faults that happened to connections
 }

@@ -83,7 +83,7 @@ func TestEdge(t *testing.T) {
 			w.Go(func() { f.run(w) })
 		}
 		away = max(away, watchReady(e, windowLength/2))
-		n.transfer() // so that servers connect to each other anew
+		n.transfer() // so that servers connect to each other again
 		away = max(away, watchReady(e, windowLength/2))
 		wait.Within(t, "all servers are ready and name one leader, under load", mostAway,
 			func() error { return ready(e) })

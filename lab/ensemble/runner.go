@@ -123,7 +123,7 @@ func (p *run) killAndCount(ctx context.Context, first led) (o election.Outcome, 
 			o.Leaders++
 		}
 	}
-	for len(p.leds) > 0 { // anybody else would be one too many
+	for len(p.leds) > 0 { // any other leader would be one too many
 		if l := <-p.leds; l.err == nil {
 			o.Leaders++
 		}

@@ -28,7 +28,7 @@
 // An answer may have any of these, or be {}:
 //
 //	{"send":[{"to":5,"type":"answer","body":...}],  messages, in this order
-//	 "timers":[{"name":"answer","after":2},         set, or set anew
+//	 "timers":[{"name":"answer","after":2},         set, or set again
 //	           {"name":"wait","cancel":true}],
 //	 "leader":6,                                    election: the leader now held; null for none
 //	 "enter":true, "exit":true,                     mutex: it enters, it leaves

@@ -95,8 +95,8 @@ func (c *comparison) drawn() {
 	}
 }
 
-// zookeeperLock has all line up at once; who is first stays for one round and deletes its
-// znode, which tells the next one, who looks again.
+// zookeeperLock has all queue at once; the first one stays for one round and deletes its znode,
+// which wakes the next one, which looks again.
 func (c *comparison) zookeeperLock() {
 	row := c.row("ZooKeeper's lock, all ask", "11N-5", "mutex --algorithm zookeeper --n 7")
 	for n := 2; n <= 7; n++ {

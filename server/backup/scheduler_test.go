@@ -126,7 +126,7 @@ func TestScheduler_KeepsByCountAndAge(t *testing.T) {
 					t.Errorf("%s, the last at %d; want 6 made, 0 failed, the last within 10 minutes: %s",
 						s.counts(), s.last.Load(), log.String())
 				}
-				// A server that starts anew knows of what is there.
+				// A restarted server knows the existing backups.
 				again := scheduler(f, cfg, &log)
 				again.look(t.Context(), time.Now())
 				if again.last.Load() != s.last.Load() || again.counts() != "0 made, 0 failed" {

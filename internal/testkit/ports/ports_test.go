@@ -10,7 +10,7 @@ import (
 // few is a span of these tests' own: a test that takes all ports must not starve others.
 var few = span{first: 10000, blocks: 4}
 
-// TestReserve_NoPortTwice: many at once, and none is anybody else's, although no server listens.
+// TestReserve_NoPortTwice: many at once, and none is given twice, although no server listens.
 func TestReserve_NoPortTwice(t *testing.T) {
 	var mu sync.Mutex
 	owner := map[int]int{}
