@@ -96,7 +96,7 @@ func TestCommands_Watches(t *testing.T) {
 		t.Errorf("watched paths are %v, want /a and /b", paths)
 	}
 	p := c.get("/commands/wchp").want(200)
-	// JSON's numbers lose the last digits of a long; the text has them.
+	// JSON's numbers lose the last digits of an int64; the text has them.
 	p.contains(fmt.Sprintf(`"/a":[%d]`, id)).contains(fmt.Sprintf(`"/b":[%d]`, id))
 	if all, err := parseMetrics(c.get("/metrics").body); err != nil || all["watch_count"].value != 2 {
 		t.Errorf("%v %v", all["watch_count"], err)
@@ -148,8 +148,7 @@ func TestCommands_StandsAlone(t *testing.T) {
 	c.get("/commands/srvr").want(200).has("server_stats.server_state", "standalone")
 }
 
-// What existing tools read is there, under ZooKeeper's names, and tells of the ZooKeeper
-// port's connections.
+// The members that existing tools read have ZooKeeper's names, and count the ZooKeeper port's connections.
 func TestCommands_Connections(t *testing.T) {
 	e := fresh(t, 1)
 	zk, err := wire.Connect(t.Context(), fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort))

@@ -15,8 +15,8 @@ import (
 	"github.com/zk-lite/zk-lite/server/audit"
 )
 
-// Two things that only administrators may do were not in the audit log. Every operation that refuses others notes
-// who was not refused: what there is, and what will come.
+// Two requests that only administrators may send were missing from the audit log. Every operation that checks for an
+// administrator logs the requests that it lets through: the present operations, and future ones.
 func TestRegression_Audit_WhateverNeedsAnAdministrator(t *testing.T) {
 	tier.Seconds(t)
 	e := fresh(t, 1, func(s *config.Settings) { s.Auth.SuperDigest = superDigest })
@@ -34,7 +34,7 @@ func TestRegression_Audit_WhateverNeedsAnAdministrator(t *testing.T) {
 		a := stranger.once(x.method, x.target)
 		if a.json["title"] == "for administrators only" {
 			reserved = append(reserved, request{x.method, x.target})
-			admin.once(x.method, x.target) // it may fail, as one server stands alone
+			admin.once(x.method, x.target) // may fail: the server is alone
 		}
 	}
 	if err := log.Close(); err != nil {

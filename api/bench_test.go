@@ -50,7 +50,7 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkStreams is one change, told to a thousand streams at three servers.
+// BenchmarkStreams measures one change that a thousand streams at three servers send.
 func BenchmarkStreams(b *testing.B) {
 	const streams = 1000
 	e := shared()

@@ -66,8 +66,7 @@ func TestCluster_Get(t *testing.T) {
 	b.has(fmt.Sprintf("members.%d.role", other), "follower")
 }
 
-// Every server tells what only the leader knows, as it is now; without a leader it says
-// that it does not.
+// Every server reports what only the leader knows, up to date. Without a leader it reports that it cannot.
 func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 	tier.Seconds(t)
 	e := fresh(t, 3)
@@ -138,7 +137,7 @@ func TestCluster_IsForAdministrators(t *testing.T) {
 	}
 }
 
-// authed is a server with other knowledge of who is who.
+// authed is a server with its own rules of authentication.
 type authed struct {
 	*server.Server
 	a *auth.Authenticator
@@ -150,7 +149,7 @@ func (s authed) Config() server.Config {
 	return c
 }
 
-// serveAs serves the shared ensemble's first server with other knowledge of who is who.
+// serveAs serves the shared ensemble's first server with its own rules of authentication.
 func serveAs(t *testing.T, cfg auth.Config) *client {
 	t.Helper()
 	_, url := serveReplaced(t, shared().nodes[0], authed{shared().nodes[0].Server(), auth.New(cfg)})
@@ -191,7 +190,7 @@ func TestCluster_LocalAdministrator(t *testing.T) {
 	}
 }
 
-// Identities of all kinds are those that ACLs know, and may be administrators.
+// Identities of every scheme match ACLs, and may be administrators.
 func TestIdentities_TokensAndAdministrators(t *testing.T) {
 	path := t.TempDir() + "/tokens"
 	if err := os.WriteFile(path, []byte("alice 0123456789abcdef\nops fedcba9876543210\n"), 0o600); err != nil {
@@ -219,7 +218,7 @@ func TestIdentities_TokensAndAdministrators(t *testing.T) {
 	needy := serveAs(t, auth.Config{Schemes: []string{"digest", "x509"}})
 	needy.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").contains("digest or x509")
 	needy.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").contains("curl -u user:password, or a certificate: curl --cert and --key")
-	certified := serveAs(t, auth.Config{Schemes: []string{"x509"}}) // told of passwords, and of SASL
+	certified := serveAs(t, auth.Config{Schemes: []string{"x509"}}) // offers neither passwords nor SASL
 	certified.get("/v1/znodes/").problem(401, "SESSIONCLOSEDREQUIRESASLAUTH").contains(`scheme x509`).contains(`"show a certificate: curl --cert and --key"`)
 	needy.with(basic("a:b")).get("/v1/znodes/").want(200)
 	needy.get("/livez").want(200)
@@ -285,7 +284,7 @@ func TestCluster_StandsAlone(t *testing.T) {
 	c.get("/readyz").want(200)
 }
 
-// The feature level is raised to what all servers speak, and no further.
+// The feature level rises to the highest that all servers support, and no further.
 func TestCluster_Level(t *testing.T) {
 	c := operator(t, fresh(t, 1).urls[0])
 	eventually(t, "the ensemble has a level", func() bool {
@@ -357,8 +356,8 @@ func TestCluster_Drain_SendsClientsAway(t *testing.T) {
 	a.get("/v1/watches/l?wait=1ms").want(200)
 }
 
-// traveller is a client as the documentation wants it: it goes to the next server when
-// one does not serve, and repeats with the same key what it does not know the end of.
+// traveller is a client as the documentation demands: it moves to the next server when one does not serve, and repeats
+// a request whose outcome is unknown with the same key.
 type traveller struct {
 	urls func() []string
 	at   int
@@ -500,7 +499,7 @@ func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 		delete(fmt.Sprintf("/v1/cluster/members/%d", others[1]+1)).want(409).contains("too few")
 }
 
-// extend returns the settings of one more server, which it alone knows of.
+// extend returns the settings of one more server, which no other server lists.
 func (e *ensemble) extend(t *testing.T) config.Settings {
 	port := ports.Take(t, 4)
 	s := e.settings[0]

@@ -57,8 +57,8 @@ func TestServer_WithoutQuorum(t *testing.T) {
 		once("GET", "/v1/znodes/a?consistency=local").want(503)
 }
 
-// A server was ready as long as it kept its clients: for seconds after its leader had gone, and while its disk
-// was full. A client that came then waited in vain.
+// A server was ready while it kept its clients: for seconds after it had lost its leader, and while its disk was full.
+// New clients waited in vain.
 func TestServer_Ready_AsClientsFindIt(t *testing.T) {
 	srv := shared().nodes[0].Server()
 	for _, x := range []struct {
@@ -101,7 +101,7 @@ func (c changedStatus) Status() consensus.Status {
 	return s
 }
 
-// When the outcome is unknown the answer says so, and what to do.
+// An answer with an unknown outcome says so, and names the remedy.
 func TestServer_UnknownOutcome(t *testing.T) {
 	srv := shared().nodes[0].Server()
 	var calls atomic.Int32
@@ -168,7 +168,7 @@ func TestServer_Idempotency(t *testing.T) {
 	c.get(r+"?children").want(200).has("stat.numChildren", 3)
 	key("1").post(r+"/o-?mode=persistent_sequential", "x").problem(422, "BADARGUMENTS").has("parameter", "Idempotency-Key")
 	key("9").put(r, "x").want(422)
-	// The path of a repeated recursive delete is there again.
+	// Another client creates the path of a repeated recursive delete again.
 	c.post(r+"/a/x?parents=true", "").want(201)
 	key("9").delete(r + "/a?recursive=true").want(204)
 	c.get(r + "/a/x").want(200)
@@ -332,8 +332,7 @@ func TestServer_BodyThatStops_IsAnswered(t *testing.T) {
 	}
 }
 
-// Clients of the ZooKeeper port have taken what they may: some descriptors are left for this port,
-// and no more than that.
+// Clients of the ZooKeeper port hold their whole share of descriptors: some are left for this port, and no more.
 func TestServer_Descriptors_SomeAreKept(t *testing.T) {
 	pool := process.NewDescriptors(16) // 1 is kept for HTTP
 	for pool.Clients.Take() {
@@ -518,7 +517,7 @@ func TestRegression_Bodies_HalfSentMakeRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode != http.StatusNotFound { // of a path that is not there: it was tried
+		if resp.StatusCode != http.StatusNotFound { // the path does not exist: the server tried
 			t.Errorf("a body from %s: %s", address, resp.Status)
 		}
 	}

@@ -124,7 +124,7 @@ func TestRegression_Commands_AskForAnIdentity(t *testing.T) {
 	c.get("/commands/mntr").want(200)
 }
 
-// If-Match answered 412 for a wrong version, and 401 for the right one, of a znode that may not be read.
+// For an unreadable znode, If-Match answered 412 to a wrong version, and 401 to the right one.
 func TestRegression_IfMatch_TellsNoVersionOfWhatIsHidden(t *testing.T) {
 	e := shared()
 	c := newClient(t, e.urls[0])

@@ -12,7 +12,7 @@ import (
 	"github.com/zk-lite/zk-lite/server/auth"
 )
 
-// asked is the status of a request with some Host.
+// asked returns the status of a request with the given Host.
 func asked(t *testing.T, url, target, host string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+target, nil)
@@ -78,8 +78,8 @@ func TestServer_Host_None(t *testing.T) {
 	}
 }
 
-// A server at a real address has names that it does not know of; "*" says the same of one
-// on loopback. What is for clients on the machine only still takes a known name.
+// A server at a public address has names that it does not know; "*" declares the same for a server on loopback.
+// Operations for local clients still demand a known name.
 func TestServer_Host_Elsewhere(t *testing.T) {
 	local, err := auth.NewLocal(t.TempDir(), 1)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestServer_Host_Elsewhere(t *testing.T) {
 	if got := asked(t, url, "/v1/cluster", "zk.example"); got != 403 {
 		t.Errorf("an operator by rebinding: %d", got)
 	}
-	if got := asked(t, url, "/v1/cluster", "localhost"); got != 401 { // it needs the token besides
+	if got := asked(t, url, "/v1/cluster", "localhost"); got != 401 { // it needs the token, too
 		t.Errorf("an operator on the machine: %d", got)
 	}
 	d.Kill()

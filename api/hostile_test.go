@@ -57,7 +57,7 @@ func TestHostile_SmuggledProxyHeaders(t *testing.T) {
 		"x-forwarded-for: ", "X-Forwarded-For:\t127.0.0.1", "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-For: 127.0.0.1",
 		"X-Forwarded-Proto: http", "X-Forwarded-Server: x", "via: 1.1 x", "Client-IP: 127.0.0.1", "X-Client-IP: ::1",
 		"True-Client-IP: 127.0.0.1", "CF-Connecting-IP: 127.0.0.1", "X-Real-IP: 127.0.0.1",
-		"Connection: close, Forwarded\r\nForwarded: for=192.0.2.1", // to be dropped by who passes it on
+		"Connection: close, Forwarded\r\nForwarded: for=192.0.2.1", // which a proxy drops
 		"Forwarded : for=192.0.2.1", " Forwarded: for=192.0.2.1", "X: y\r\n Forwarded: x\r\nVia: 1.1 x", "\x00Forwarded: x",
 	} {
 		// A line that begins with a blank continues the one before, which is the token.
@@ -77,8 +77,8 @@ func TestHostile_SmuggledProxyHeaders(t *testing.T) {
 	}
 }
 
-// What each operation of the OpenAPI document says that it needs is asked for: of a stranger, and of a client with an
-// identity that is no administrator.
+// Each operation demands the identity that the OpenAPI document states: of a stranger, and of an identity that is no
+// administrator.
 func TestHostile_EveryOperation_WithoutCredentials(t *testing.T) {
 	stranger := serveAs(t, auth.Config{Schemes: []string{"digest"}, SuperName: "CN=admin"})
 	ann := stranger.with(basic("ann:secret"))

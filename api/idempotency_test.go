@@ -30,15 +30,14 @@ func losing(t testing.TB, i int) (url string, lose func(n int)) {
 	return url, func(n int) { left.Store(int64(n)) }
 }
 
-// write is a request that a test repeats, and what surrounds it. R stands for the
-// test's own znode.
+// write is a request that a test repeats, with its preparation and its check. R is replaced by the test's own znode.
 type write struct {
 	name                 string
 	before               [][2]string // requests, "METHOD target" and body
 	method, target, body string
 	status               int
 	since                [][2]string // what others do after it has happened
-	// after is what is there in the end: targets, and what their answers contain.
+	// after lists targets to read at the end, and texts that their answers contain.
 	after map[string]string
 }
 
@@ -193,9 +192,9 @@ func TestServer_Idempotency_SessionsLostAnswers(t *testing.T) {
 		problem(410, "SESSIONEXPIRED")
 }
 
-// A client that sent many writes with keys had the ensemble forget those of others within seconds, whose repeated
-// writes took effect twice. Now it is refused, while others' keys are taken; and when many take all the room, no new
-// ones are: a key that was taken a moment ago is always known.
+// A client that sent many writes with keys made the ensemble forget the keys of other clients within seconds, and their
+// repeated writes took effect twice. Now the ensemble refuses its keys, and accepts those of others. When many clients
+// fill the table, it accepts no new keys: a key accepted a moment ago is always known.
 func TestRegression_Idempotency_OthersDoNotHaveKeysForgotten(t *testing.T) {
 	tier.Seconds(t)
 	e := fresh(t, 1)
@@ -205,7 +204,7 @@ func TestRegression_Idempotency_OthersDoNotHaveKeysForgotten(t *testing.T) {
 	victim := c.with("Idempotency-Key: victim")
 	first := victim.post(job, "").want(201)
 
-	// An answer to a transaction of a thousand operations takes as much room as a hundred others.
+	// The answer to a transaction of a thousand operations takes as much memory as a hundred other answers.
 	large := `{"ops":[` + strings.Repeat(`{"op":"check","path":"/jobs"},`, 999) + `{"op":"check","path":"/jobs"}]}`
 	number := 0
 	fill := func(address string, most int) (taken int) {
@@ -235,7 +234,7 @@ func TestRegression_Idempotency_OthersDoNotHaveKeysForgotten(t *testing.T) {
 			break
 		}
 	}
-	for i := 0; ; i++ { // what is left is too small for such a transaction
+	for i := 0; ; i++ { // the rest is too small for such a transaction
 		if a := c.with(fmt.Sprint("Idempotency-Key: new", i)).post(job, ""); a.status == 429 {
 			break
 		} else if a.want(201); i == 1000 {
@@ -271,8 +270,8 @@ func postFrom(t *testing.T, address, url, key, body string) (status int, answer 
 	return resp.StatusCode, answer
 }
 
-// Who knew the Idempotency-Key of a new session was given its secret, and keys like deploy-42 are known. A short key
-// is refused, and the same key from elsewhere brings another session.
+// A client that knew the Idempotency-Key of a new session got its secret, and keys such as deploy-42 are easy to guess.
+// The server refuses short keys, and gives the same key from another address another session.
 func TestRegression_Idempotency_SessionsAreNotGivenAway(t *testing.T) {
 	url := shared().urls[0]
 	c := newClient(t, url)

@@ -105,7 +105,7 @@ func (k *waiter) expect(want string) {
 	}
 }
 
-// silent checks that the client has said nothing.
+// silent checks that the client has printed nothing.
 func (k *waiter) silent() {
 	k.Helper()
 	select {
@@ -248,8 +248,7 @@ func (c *curl) release() {
 	}
 }
 
-// HTTP, kazoo, HTTP and kazoo again stand in one queue, each at another server, and
-// have their turns one after the other.
+// HTTP, kazoo, HTTP and kazoo again wait in one queue, each at another server, and get their turns in order.
 func TestInterop_OneQueueWithKazoo(t *testing.T) {
 	e := shared()
 	for _, x := range []struct{ kind, holder, waiting string }{

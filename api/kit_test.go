@@ -73,7 +73,7 @@ type fataler interface {
 	TempDir() string
 }
 
-// panics stands in for a test where there is none.
+// panics is a fataler for code outside a test.
 type panics struct{}
 
 func (panics) Helper()           {}
@@ -287,7 +287,7 @@ func (a *answer) want(status int) *answer {
 	return a
 }
 
-// problem demands a status and ZooKeeper's name of a problem.
+// problem demands a status, and the ZooKeeper name of the problem.
 func (a *answer) problem(status int, name string) *answer {
 	a.Helper()
 	a.want(status)
@@ -353,7 +353,7 @@ func basic(credentials string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
 }
 
-// faulty is a server some of whose methods a test replaces.
+// faulty is a server with some methods replaced.
 type faulty struct {
 	*server.Server
 	serving func() bool

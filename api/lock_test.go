@@ -130,7 +130,7 @@ func TestLock_WaitKeepsTheSession(t *testing.T) {
 	})
 }
 
-// A release wakes the one directly behind, and not the others.
+// A release wakes the next in the queue, and no other.
 func TestLock_NoHerd(t *testing.T) {
 	e := fresh(t, 1)
 	var follows atomic.Int64

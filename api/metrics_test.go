@@ -15,7 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/server"
 )
 
-// sample is what a line of Prometheus's text format says.
+// sample is a line of Prometheus's text format.
 type sample struct {
 	kind   string
 	labels string
@@ -82,7 +82,7 @@ func parseMetrics(text []byte) (map[string]sample, error) {
 	return all, lines.Err()
 }
 
-// belongs reports whether a sample is one of a figure's.
+// belongs reports whether a sample belongs to a metric.
 func belongs(sample, name, kind string) bool {
 	if kind != "histogram" {
 		return sample == name
@@ -142,7 +142,7 @@ func TestMetrics_AreInTheTextFormat(t *testing.T) {
 	}
 }
 
-// What other parts report is added; what is not in the table has no type.
+// Metrics of other parts are added; a metric that is not in the table has no type.
 func TestMetrics_OfOtherParts(t *testing.T) {
 	srv := diskless{shared().nodes[0].Server()}
 	_, url := serveReplaced(t, shared().nodes[0], srv, func(c *api.Config) {

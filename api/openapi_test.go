@@ -75,7 +75,7 @@ func validate(req *http.Request, resp *http.Response, body []byte) error {
 		return nil // CORS is no operation of ours
 	}
 	if template == "" || op == nil {
-		// Nothing that the document could know: but a problem all the same.
+		// The document cannot describe this, but it is a problem all the same.
 		return c.matches("Problem", body)
 	}
 	status := fmt.Sprint(resp.StatusCode)

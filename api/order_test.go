@@ -148,8 +148,8 @@ func testOrder(t *testing.T, c *client, w wrong, last int) {
 	}
 }
 
-// A server without a majority reports faults of credentials and keys before it reports that it does not serve, and
-// faults of what it would have to look up after that.
+// A server without a majority reports faults of credentials and keys first, then that it does not serve, and then
+// faults that need a look-up.
 func TestOrder_WithoutMajority(t *testing.T) {
 	_, url := serveReplaced(t, shared().nodes[0],
 		faulty{Server: shared().nodes[0].Server(), serving: func() bool { return false }})
@@ -192,7 +192,7 @@ func send(c *client, w *wrong) *answer {
 	return a
 }
 
-// bearer is the header of a client that has read the file with the token.
+// bearer returns the header of a client that has read the file with the token.
 func bearer(t *testing.T, local *auth.Local) string {
 	t.Helper()
 	text, err := os.ReadFile(local.Path())

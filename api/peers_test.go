@@ -14,8 +14,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 )
 
-// A server passes on what its client has proved, and nothing that the client says by itself; a server that is away is
-// said to be.
+// A server forwards what its client has proved, and no claim that the client makes by itself. It reports a server that
+// does not answer.
 func TestPeers_OfWhatIsPassedOn(t *testing.T) {
 	e := fresh(t, 3)
 	c := newClient(t, e.urls[0])

@@ -94,8 +94,8 @@ func TestRegression_RemovedServer_EndsStreams(t *testing.T) {
 	}
 }
 
-// A tree without a limit filled the memory of all servers. Now what adds to a full tree is refused, with a
-// problem that says so, and what makes room is not.
+// A tree without a limit filled the memory of all servers. A full tree now refuses additions, with a problem that names
+// the reason, and accepts what frees memory.
 func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
@@ -139,7 +139,8 @@ func TestRegression_NoRoom_GrowthIs507(t *testing.T) {
 	c.post("/v1/znodes/d", "").want(201)
 }
 
-// A server that was removed, or waits to be let in, answered for the ensemble: it had no leader, or no such server.
+// A server that was removed, or is not yet a member, answered for the ensemble: without a leader, or without such a
+// server.
 func TestRegression_Cluster_WhoTakesNoPartSaysSo(t *testing.T) {
 	for title, change := range map[string]func(*consensus.Status){
 		"halted: removed": func(s *consensus.Status) {

@@ -10,8 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/rest"
 )
 
-// Every operation is documented with all of its query parameters, and what is
-// documented exists.
+// Every operation is documented with all of its query parameters, and every documented one exists.
 func TestRoutes_EqualTheDocument(t *testing.T) {
 	type object = map[string]any
 	doc := newClient(t, shared().urls[0]).get("/openapi.json").want(200).json

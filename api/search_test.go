@@ -63,7 +63,7 @@ func TestSearch(t *testing.T) {
 	owner.delete("/v1/sessions/" + s.text("id")).want(204)
 }
 
-// The pages by name of a znode with many children are those of the sorted names, whatever their size.
+// The pages by name of a znode with many children follow the sorted names, at any page size.
 func TestZnode_Children_MatchAndOffset(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)
@@ -172,7 +172,7 @@ func TestRegression_Search_OneOfAnAddress(t *testing.T) {
 	c.get("/v1/search/").want(200)
 }
 
-// viewed is a server whose state can be held back from a search.
+// viewed is a server that can delay a search's view of the state.
 type viewed struct {
 	*server.Server
 	hold       atomic.Bool

@@ -65,7 +65,7 @@ func TestRegression_Shutdown_NoRequestIsLost(t *testing.T) {
 	}
 }
 
-// halfClosed sends a request, says that no more comes, and reads the answer.
+// halfClosed sends a request, closes its side of the connection, and reads the answer.
 func halfClosed(t *testing.T, url, request, header, body string) (status int, answer string) {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))

@@ -13,8 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/server/insight"
 )
 
-// A slow request is shown with the stages of its command, and what its client said that it is part of; a page at a
-// time; to administrators.
+// Administrators see slow requests, in pages, with the stages of the command and the client's trace.
 func TestSlow_Requests(t *testing.T) {
 	n := shared().nodes[shared().leading(t)]
 	log := insight.NewSlowLog(insight.SlowConfig{
@@ -59,7 +58,7 @@ func TestSlow_Requests(t *testing.T) {
 	}
 }
 
-// Sessions that have expired are shown, to administrators, with what the server knows.
+// Administrators see expired sessions with what the server knows of them.
 func TestExpiredSessions(t *testing.T) {
 	e := shared()
 	admin := operator(t, e.urls[e.leading(t)])
@@ -82,7 +81,7 @@ func TestExpiredSessions(t *testing.T) {
 	}
 }
 
-// Who uses a server most is shown, to administrators: this session, this address, this path.
+// Administrators see who uses a server most: this session, this address, this path.
 func TestTop(t *testing.T) {
 	e := shared()
 	admin := operator(t, e.urls[0])

@@ -61,8 +61,8 @@ func (p *poller) run(t *testing.T, c *client, path, since string, done *atomic.B
 	}
 }
 
-// A backup is restored through a follower while others write, watch, and hold locks:
-// who watches sees each change once, by one zxid, and each server is in the same state.
+// A follower restores a backup while others write, watch, and hold locks: watchers see each change once, under one
+// zxid, and the servers end in the same state.
 func TestRestore_UnderLoad(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
@@ -144,7 +144,7 @@ func TestRestore_UnderLoad(t *testing.T) {
 		x.get("/v1/znodes/app/dir0/live").want(200)
 		x.get("/v1/znodes/app/new").want(404)
 	}
-	// What was read before is still a condition.
+	// An earlier zxid is still a condition.
 	c.with("If-Match: "+changed).put("/v1/znodes/app/dir1/z1", "late").want(412)
 	c.with("If-Match: "+same).put("/v1/znodes/app/dir0/z0", "still").want(200)
 	live.delete("/v1/znodes/app/dir0/live").want(204)
@@ -242,7 +242,7 @@ func TestRestore_Refusals(t *testing.T) {
 	}
 	foreign := relabelled(t, full, [16]byte{1})
 	c.post("/v1/snapshot?replace=true", foreign).problem(409, "BADARGUMENTS").contains("other_ensemble=true")
-	// The answer comes also to who has much to send.
+	// A client that has much to send gets the answer, too.
 	c.post("/v1/snapshot?replace=true", foreign[:state.BackupHead]+noise(1, 8<<20)).problem(409, "BADARGUMENTS")
 	c.post("/v1/snapshot", full+noise(1, 8<<20)).problem(409, "NOTEMPTY")
 	c.post("/v1/snapshot?dry_run=true&other_ensemble=true", foreign).want(200)
@@ -280,7 +280,7 @@ func TestRestore_Refusals(t *testing.T) {
 	c.get("/v1/znodes/b").want(200)
 }
 
-// relabelled is a backup that says that another ensemble has made it.
+// relabelled is a backup labelled as another ensemble's.
 func relabelled(t *testing.T, file string, ensemble [16]byte) string {
 	t.Helper()
 	m, err := state.ReadSnapshot(strings.NewReader(file))
@@ -326,7 +326,7 @@ func TestRestore_OneAtATime(t *testing.T) {
 	c.post("/v1/snapshot", file).want(200)
 }
 
-// unsure is a server that does not know how a restore has ended.
+// unsure is a server that does not know the outcome of a restore.
 type unsure struct {
 	*server.Server
 	err error

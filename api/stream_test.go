@@ -112,8 +112,8 @@ func (s *stream) next() (event, error) {
 	}
 }
 
-// maxChecked is how many events of a name a stream checks against the document, which
-// takes longer than all the rest.
+// maxChecked limits how many events of a name a stream checks against the document: the check takes longer than all the
+// rest.
 const maxChecked = 20
 
 func (s *stream) check(e *event) error {
@@ -127,7 +127,7 @@ func (s *stream) check(e *event) error {
 	return c.matches(eventSchemas[e.name], []byte(e.data))
 }
 
-// changes reads so many events that are no progress marks.
+// changes reads that many events, progress marks not counted.
 func (s *stream) changes(n int) (lines []string) {
 	s.Helper()
 	for len(lines) < n {
@@ -214,7 +214,7 @@ func TestWatch_Poll(t *testing.T) {
 	c.with("Last-Event-ID: x").get(w).want(400).has("parameter", "Last-Event-ID")
 }
 
-// What a client may not read it is not told.
+// A stream does not report znodes that its client may not read.
 func TestWatch_HidesWhatMayNotBeRead(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)
@@ -228,9 +228,8 @@ func TestWatch_HidesWhatMayNotBeRead(t *testing.T) {
 	alice.get(w).want(200).has("events.0.type", "created")
 }
 
-// A stream is cut at any event, by its client or by the end of its HTTP server,
-// goes on at another server, and misses and repeats none of ten thousand changes,
-// those within transactions included.
+// A stream that is cut at any event, by its client or by the end of its HTTP server, continues at another server. It
+// misses and repeats none of ten thousand changes, those in transactions included.
 func TestWatch_Stream_ResumesAnywhere(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
@@ -288,8 +287,8 @@ func TestWatch_Stream_ResumesAnywhere(t *testing.T) {
 	t.Logf("%d changes, %d streams", seen, cuts)
 }
 
-// A server stops in good order: its streams say where they were, long polls are
-// answered, and both go on elsewhere.
+// A server shuts down in good order: its streams end with their positions, long polls get an answer, and both continue
+// elsewhere.
 func TestServer_Shutdown_EndsStreams(t *testing.T) {
 	e := shared()
 	d, url := serve(t, e.nodes[0])
@@ -333,7 +332,7 @@ func TestServer_Shutdown_EndsStreams(t *testing.T) {
 	c.get(w+"?since="+a.text("zxid")).want(200).has("events.0.type", "changed")
 }
 
-// What is left of streams and long polls when they have ended: nothing.
+// Streams and long polls leave nothing when they have ended.
 func TestStreams_LeaveNothingBehind(t *testing.T) {
 	e := shared()
 	d, url := serve(t, e.nodes[0])
@@ -519,7 +518,7 @@ func TestSession_ClientGoes_Expires(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.get(r + "/e").want(200) // heard of just now
+	s.get(r + "/e").want(200) // heard a moment ago
 	gone := time.Now()
 	events.close()
 	watcher.changes(1)

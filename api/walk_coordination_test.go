@@ -17,8 +17,7 @@ func TestWalk_Coordination(t *testing.T) {
 	walkThrough(t, "../docs/http-coordination.md", 40, func() replacer { return newPlaces() })
 }
 
-// places replaces, besides what normaliser does, what is in tickets and tells of the
-// ensemble.
+// places replaces tickets and figures of the ensemble, in addition to normaliser.
 type places struct {
 	*normaliser
 	guids, numbers map[string]string

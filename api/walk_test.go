@@ -28,8 +28,8 @@ func TestWalk(t *testing.T) {
 // replacer replaces what differs from run to run.
 type replacer interface{ replace(text string) string }
 
-// walkThrough runs a document that has at least so many commands. What it shows and what
-// is printed each have a replacer of their own.
+// walkThrough runs a document that has at least the given number of commands. Its outputs and the printed ones each
+// have a replacer.
 func walkThrough(t *testing.T, file string, commands int, newReplacer func() replacer) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -69,8 +69,8 @@ type walk struct {
 	commands []walkCommand
 }
 
-// parse finds the blocks ```console. In them a line "$ " begins a command, lines
-// "> " go on with it, and the others are what it prints.
+// parse finds the blocks ```console. In them a line "$ " begins a command, lines "> " continue it, and the others are
+// its output.
 func (w *walk) parse(text string) {
 	w.lines = strings.Split(text, "\n")
 	in := false
@@ -153,8 +153,7 @@ type normaliser struct{ seen map[string]string }
 
 func newNormaliser() *normaliser { return &normaliser{map[string]string{}} }
 
-// volatile are zxids and session ids, secrets, times in milliseconds, dates, terms,
-// and the number of who leads.
+// volatile matches zxids and session ids, secrets, times in milliseconds, dates, terms, and the number of the leader.
 var volatile = regexp.MustCompile(`0x[0-9a-f]{2,}(\.[0-9]+)?|\b[0-9a-f]{32}\b|\b1[0-9]{12}\b|` +
 	`Date: [^\n]+|"term":[0-9]+|"leader":[1-3]|Zk-Leader: [1-3]|"role":"(leader|follower)"`)
 

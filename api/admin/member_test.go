@@ -22,8 +22,7 @@ func TestParseMember_ReadsWhatConfigurationsHave(t *testing.T) {
 	}
 }
 
-// What is accepted becomes a line of /zookeeper/config, so it must not be able to
-// look like two.
+// An accepted member becomes a line of /zookeeper/config, so it must not be able to look like two.
 func FuzzParseMember(f *testing.F) {
 	for _, text := range []string{"zk4:2888:3888;2181", "[::1]:1:2;[::1]:3", "h:1;h:2", ";", "[", "h\n:1"} {
 		f.Add(text)

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference/metrics.md")
 
-// Our names follow Prometheus's rules (promlint): base units, which the name ends with, and
-// _total behind counters. Each metric has a help of its own.
+// Our names follow Prometheus's rules (promlint): they end with the base unit, counters with _total. Each metric has a
+// help text of its own.
 func TestTable_FollowsTheRules(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 	names, helps := map[string]bool{}, map[string]bool{}

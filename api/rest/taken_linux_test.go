@@ -12,8 +12,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/rawconn"
 )
 
-// What the other end has not Taken is seen, until it has: of a connection of package net, and of
-// one as servers accept them, which is not a *net.TCPConn.
+// Bytes that the other end has not taken are visible until it has: of a connection of package net, and of one as
+// servers accept them, which is not a *net.TCPConn.
 func TestTaken(t *testing.T) {
 	t.Run("net", func(t *testing.T) { testTaken(t, func(l net.Listener) net.Listener { return l }) })
 	t.Run("socket", func(t *testing.T) { testTaken(t, rawconn.Listener) })

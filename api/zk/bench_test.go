@@ -52,10 +52,9 @@ func benchmark(b *testing.B, op wire.OpCode, body wire.Request) {
 	}
 }
 
-// BenchmarkListener_IdleConnection measures the memory of a connection with a
-// session that does nothing: the listener's, the server's, net's, the goroutine's
-// stack and the session's replicated record. The clients are bare sockets,
-// whose memory is the kernel's. Two requests have gone over each.
+// BenchmarkListener_IdleConnection measures the memory of a connection with an idle session: the listener's, the
+// server's, net's, the goroutine's stack and the session's replicated record. The clients are bare sockets, whose
+// memory is the kernel's. Each has sent two requests.
 func BenchmarkListener_IdleConnection(b *testing.B) {
 	k := start(b, func(s *serverConfig, _ *zkConfig) { s.Tick = idleTick; s.Grace = idleTick })
 	const n = 3000
@@ -138,7 +137,7 @@ func BenchmarkListener_Session(b *testing.B) {
 	}
 }
 
-// BenchmarkListener_Ping is a heartbeat of a connection with nothing else to say.
+// BenchmarkListener_Ping measures a heartbeat of an idle connection.
 func BenchmarkListener_Ping(b *testing.B) {
 	k := start(b)
 	s := bareSocket(b, k.addr)

@@ -28,7 +28,7 @@ func (k *kit) leave() (wait func()) {
 	}
 }
 
-// goAway expects the last frame of a server that leaves, and the end of the connection.
+// goAway expects the last frame of a server that shuts down, and the end of the connection.
 func (c *client) goAway() {
 	c.t.Helper()
 	h, _, err := wire.ParseReply(c.next(), wire.OpPing)
@@ -67,7 +67,7 @@ func TestRegression_Leave_AnswersWhatItHasRead(t *testing.T) {
 	wait()
 }
 
-// What a client gets no reply to before the GoAway has not happened, whenever it sends: the Go client sends it again
+// A request without a reply before the GoAway has not taken effect, whenever it was sent: the Go client sends it again
 // elsewhere.
 func TestLeave_ClientThatNeverPauses_KnowsWhatHasHappened(t *testing.T) {
 	for range 20 {

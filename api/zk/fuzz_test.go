@@ -59,9 +59,8 @@ func everyRequest() [][]byte {
 	return all
 }
 
-// FuzzListener_Session sends bytes behind a handshake. The server must not panic,
-// must answer with whole frames, must close the connection in the end, and
-// must go on serving others.
+// FuzzListener_Session sends bytes after a handshake. The server must not panic, must answer with whole frames, must
+// close the connection in the end, and must keep serving others.
 func FuzzListener_Session(f *testing.F) {
 	var all []byte
 	for _, b := range everyRequest() {

@@ -229,7 +229,7 @@ func TestListener_FullQueue_HoldsTheReader(t *testing.T) {
 	}
 }
 
-// Shutdown ends also those who wait for the log.
+// Shutdown also ends connections that wait for the log.
 func TestListener_Shutdown_FreesWhoWaits(t *testing.T) {
 	k := start(t)
 	c := k.connect()
@@ -282,8 +282,8 @@ func TestListener_PartialRequests_AreBounded(t *testing.T) {
 		// One that loses its connection early cannot write all of it.
 		_, _ = c.c.Write(append([]byte{0, 0x0f, 0, 0}, make([]byte, 500_000)...))
 	}
-	// The first to go is the one whose request began first, which counts from when this server reads it. On a busy
-	// machine it may read an honest request before one that was sent earlier, so all have to be read by now: two fit.
+	// The server first drops the connection whose request began first, counted from when it reads the request. On a
+	// busy machine it may read an honest request before one that was sent earlier, so all must be read by now: two fit.
 	k.eventually("all but two have gone", func() bool { return k.listener.Totals().Connections <= 2 })
 	honest := k.connect()
 	for i := range 5 {
@@ -310,8 +310,8 @@ func patient(k *kit) *client {
 	return k.dial().connect(wire.ConnectRequest{TimeoutMillis: 60_000, HasReadOnly: true})
 }
 
-// A client that read as fast as it could was thrown out: the reads behind a write were answered all at once, into an
-// outbox that the limit for clients who do not read was applied to.
+// The server dropped a client that read as fast as it could: it answered all reads after a write at once, into an
+// outbox to which the limit for clients that do not read applied.
 func TestRegression_ReadsBehindAWrite_AreNotHeldAgainstTheClient(t *testing.T) {
 	for size, n := range map[int]int{900_000: 40, 100_000: 340, 5000: 4000} {
 		c := patient(start(t))
@@ -349,7 +349,7 @@ func TestRegression_LargeReply_IsNotHeldAgainstWhatFollows(t *testing.T) {
 }
 
 // While no write is applied, one connection's reads of paths of a megabyte took more than a gigabyte in eleven seconds:
-// they were bounded in numbers only.
+// only their number was bounded.
 func TestRegression_ReadsBehindAWrite_AreBoundedInBytes(t *testing.T) {
 	k := start(t)
 	c := patient(k)

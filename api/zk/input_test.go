@@ -37,7 +37,7 @@ func (s *spy) SetReadDeadline(t time.Time) error {
 	return s.Conn.SetReadDeadline(t)
 }
 
-// waiting returns what was noted last: the whole buffer, if it is empty.
+// waiting returns the room noted last, the whole buffer if it is empty, and whether a deadline is set.
 func (s *spy) waiting() (buffer int, timer bool) {
 	synctest.Wait()
 	s.mu.Lock()

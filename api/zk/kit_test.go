@@ -95,7 +95,7 @@ func (l *fakeLog) setStatus(f func(*consensus.Status)) {
 	f(&l.status)
 }
 
-// block holds back what is proposed until the returned function is called.
+// block delays proposals until the returned function is called.
 func (l *fakeLog) block() (release func()) {
 	gate := make(chan struct{})
 	l.mu.Lock()
@@ -151,7 +151,7 @@ func (l *fakeLog) apply(e fakeEntry, millis int64) {
 func (l *fakeLog) Result(_ state.Origin, _ uint64, r *state.Result) { l.waiter.Applied(r) }
 func (l *fakeLog) Gap(state.Origin, uint64)                         { panic("gap") }
 
-// kit is a real server behind a real listener on loopback.
+// kit is a real server with a real listener on loopback.
 type kit struct {
 	t        testing.TB
 	srv      *server.Server
@@ -211,7 +211,7 @@ func startOn(t testing.TB, l net.Listener, options ...option) *kit {
 	return k
 }
 
-// client speaks the protocol by hand.
+// client encodes the protocol itself.
 type client struct {
 	t        testing.TB
 	c        net.Conn

@@ -86,7 +86,7 @@ func TestThrottle_Bucket(t *testing.T) {
 	}
 }
 
-// While the bucket is empty the chance to be refused rises, and it falls when the bucket fills.
+// While the bucket is empty, the probability of a refusal rises; it falls when the bucket fills.
 func TestThrottle_Chance(t *testing.T) {
 	now := time.Now()
 	b := newThrottle(ConnectionThrottle{MaxTokens: 2, FillTime: time.Hour, FillCount: 1, Freeze: time.Millisecond,

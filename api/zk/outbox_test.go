@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// deadlines notes the write deadlines of a connection.
+// deadlines records the write deadlines of a connection.
 type deadlines struct {
 	net.Conn
 	set []time.Time

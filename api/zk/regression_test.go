@@ -36,7 +36,7 @@ func TestListener_HalfClosedClient_GetsItsAnswer(t *testing.T) {
 }
 
 // A setWatches that was longer than jute.maxbuffer, or set too many watches, was answered with an error. Clients send
-// it by themselves and tell no one: their users waited for events that never came.
+// it automatically and report no failure: their users waited for events that never came.
 func TestRegression_SetWatches_NeverFailsInSilence(t *testing.T) {
 	k := start(t, func(s *serverConfig, _ *zkConfig) { s.WatchLimit = 30_000 })
 	paths := make([]string, 30_000)

@@ -13,8 +13,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// The stages of a request in this package, each by itself. The ones behind it are in
-// packages server (order), consensus (propose), consensus/state (apply) and watch.
+// The stages of a request in this package, each alone. The later ones are in packages server (order), consensus
+// (propose), consensus/state (apply) and watch.
 
 // nowhere is a connection that accepts everything at once and repeats chunk forever.
 type nowhere struct {
@@ -55,7 +55,7 @@ func BenchmarkStage_Frame(b *testing.B) {
 	for b.Loop() {
 		frame, err := c.in.frame()
 		if frame == nil {
-			c.in.discard() // what is left is cut by the buffer's end
+			c.in.discard() // the rest is cut by the buffer's end
 			err = c.in.fill()
 		}
 		if err != nil {

@@ -84,7 +84,7 @@ func TestWord_Srvr_BuiltOnADate(t *testing.T) {
 	}
 }
 
-// Once, srvr could show a request as outstanding whose reply its client had.
+// srvr could report a request as outstanding after its client had the reply.
 func TestWord_Srvr_AnsweredRequestIsNotOutstanding(t *testing.T) {
 	k := start(t)
 	c := k.connect()
@@ -313,7 +313,7 @@ func TestWord_Whitelist(t *testing.T) {
 	}
 }
 
-// A word is one only as the first bytes of a connection, in one piece or not.
+// A command counts only as the first bytes of a connection, in one piece or not.
 func TestWord_ArrivesInPieces(t *testing.T) {
 	k := start(t)
 	c := k.dial()

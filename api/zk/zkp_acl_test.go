@@ -193,7 +193,8 @@ func TestZKP_WhoAmI_ListsUsers(t *testing.T) {
 	}
 }
 
-// One anonymous client with 440 identities and an ACL of "auth" ended all servers; it gets an error, and goes on.
+// One anonymous client with 440 identities and an ACL of "auth" crashed all servers. It gets an error, and its
+// connection stays open.
 func TestRegression_LongACL_ByAuthIsRefused(t *testing.T) {
 	c := start(t).connect()
 	for i := range 440 {

@@ -171,7 +171,7 @@ func TestListener_ConnectionThrottle(t *testing.T) {
 	c.closed()
 }
 
-// fakeSASL proves in its second round that the client is who it says it is.
+// fakeSASL proves the client's identity in its second round.
 type fakeSASL struct{ rounds int }
 
 func (e *fakeSASL) Next(token []byte) (reply []byte, user string, err error) {
@@ -250,7 +250,7 @@ func TestZKP_SASL_Fails(t *testing.T) {
 	c.sasl(znode.OK, "", "who?")
 	c.sasl(znode.ErrAuthFailed, "a@b@c", "")
 	c.closed()
-	// Java's client reads a token behind an error, too: without one it would connect again and again.
+	// Java's client also reads a token after an error: without one it would connect again and again.
 	c = k.connect()
 	c.send(wire.OpSASL, &wire.SASLRequest{Token: []byte("wrong")})
 	if b := c.next(); !bytes.HasSuffix(b, []byte{0xff, 0xff, 0xff, 0x8d, 0xff, 0xff, 0xff, 0xff}) {

@@ -131,7 +131,7 @@ func TestZKP_Multi_Check(t *testing.T) {
 	}
 }
 
-// 56. No events of a failed multi; a child made and deleted in one has both.
+// 56. A failed multi sends no events; a child created and deleted in one multi has both.
 func TestZKP_Multi_Events(t *testing.T) {
 	c := start(t).connect()
 	watch := &wire.ExistsRequest{Path: "/x", Watch: true}
@@ -170,8 +170,8 @@ func TestZKP_MultiRead_ErrorsArePerOperation(t *testing.T) {
 		Read: true, Ops: []wire.MultiOp{op(wire.OpDelete, del("/a"))}})
 }
 
-// A request of 48 KB that asked for 3,000 times a megabyte took 4 GB, and one for more than 2 GiB ended the server. It
-// gets an error, and the connection goes on.
+// A request of 48 KB that asked for a megabyte 3,000 times took 4 GB, and one for more than 2 GiB crashed the server.
+// It gets an error, and its connection stays open.
 func TestRegression_MultiRead_ReplyIsBounded(t *testing.T) {
 	k := start(t, func(_ *serverConfig, z *zkConfig) { z.OutboxBytes = 4 << 20 })
 	c := k.connect()

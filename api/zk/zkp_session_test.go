@@ -126,7 +126,7 @@ func TestZKP_Session_CreateAndCloseTakeAZxidEach(t *testing.T) {
 	}
 }
 
-// 10. Requests behind the ConnectRequest are served when the session exists.
+// 10. Requests after the ConnectRequest are served when the session exists.
 func TestZKP_Session_RequestsBehindConnectAreServed(t *testing.T) {
 	c := start(t).dial()
 	q := wire.ConnectRequest{TimeoutMillis: 1000, Password: make([]byte, 16)}

@@ -74,7 +74,7 @@ func TestZKP_Watch_PersistentAndRecursive(t *testing.T) {
 	c.want(znode.ErrMarshalling, wire.OpAddWatch, &wire.AddWatchRequest{Path: "/a", Mode: 2})
 }
 
-// 64. What leaves a watch: an exists of a missing znode, but no read that failed.
+// 64. An exists of a missing znode sets a watch; a failed read does not.
 func TestZKP_Watch_OnlyExistsWatchesWhatIsMissing(t *testing.T) {
 	k := start(t)
 	c, w := k.connect(), k.connect()
@@ -241,8 +241,7 @@ func TestZKP_Watch_RemoveAndCheck(t *testing.T) {
 	}
 }
 
-// 71. A session's end deletes its ephemerals with one zxid; others learn of
-// each, in that transaction.
+// 71. A session's end deletes its ephemerals with one zxid; other clients get an event for each.
 func TestZKP_Watch_SessionEndFiresForEachEphemeral(t *testing.T) {
 	k := start(t)
 	c, w := k.connect(), k.connect()

@@ -218,7 +218,7 @@ func TestZKP_Create_OpcodeDecidesTheKind(t *testing.T) {
 	}
 }
 
-// Any client could have the reaper's command done for it: a stranger deleted others' containers, whatever their ACLs said.
+// Any client could send the reaper's command: a stranger deleted others' containers, whatever their ACLs.
 func TestRegression_DeleteContainer_IsTheReapersOnly(t *testing.T) {
 	c := start(t).connect()
 	c.want(znode.OK, wire.OpCreateContainer, create("/k", "", znode.Container))
