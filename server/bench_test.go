@@ -77,9 +77,8 @@ func BenchmarkConn_Read(b *testing.B) {
 	}
 }
 
-// BenchmarkConn_Write is a write from the call to its answer, without raft: the
-// queue, the encoding, the state machine and the delivery. The writes of a
-// hundred calls share an entry.
+// BenchmarkConn_Write measures a write from the call to its answer, without raft: the queue, the encoding, the state
+// machine and the delivery. The writes of a hundred calls share an entry.
 func BenchmarkConn_Write(b *testing.B) {
 	k := benchKit(b)
 	c := k.srv.NewConn(deaf{}, nil)
@@ -101,8 +100,7 @@ func BenchmarkConn_Write(b *testing.B) {
 	left.Wait()
 }
 
-// BenchmarkServer_Watch is a change of a znode that a thousand connections watch
-// for good.
+// BenchmarkServer_Watch measures a change of a znode with a thousand persistent watches.
 func BenchmarkServer_Watch(b *testing.B) {
 	k := benchKit(b)
 	for range 1000 {

@@ -13,8 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// client is the port's side of one connection: it writes down what goes into its
-// outbox.
+// client is the port's side of one connection: it records what the server puts into its outbox.
 type client struct {
 	*Conn
 	k *kit
@@ -127,7 +126,7 @@ func (c *client) get(path string, watching bool) {
 	}
 }
 
-// write sends a command whose answer is named name.
+// write sends a command; its answer is recorded under name.
 func (c *client) write(name string, cmd *state.Command) {
 	c.k.tb.Helper()
 	cmd.Identities = c.Identities()

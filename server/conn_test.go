@@ -105,7 +105,7 @@ func TestConn_Notify_WithoutReadPermissionSaysNothing(t *testing.T) {
 	owner := znode.ID{Scheme: "digest", ID: "owner:aGFzaA=="}
 	c, stranger, later := k.connect(owner), k.connect(), k.connect()
 	for _, x := range []*client{c, stranger, later} {
-		// exists needs no permission, and leaves a watch on what is not there.
+		// exists needs no permission, and sets a watch on a missing znode.
 		o := &op{c: x, name: "exists", read: func(v *View) string {
 			return fmt.Sprint(v.Watches().Add(x.Watcher(), "/secret", watch.Persistent))
 		}}
@@ -142,8 +142,8 @@ func TestConn_Lost_DropsTheQueueAndKicks(t *testing.T) {
 	k.log.lose(1)
 	c.expectKicks(ReasonReset)
 	other.expectKicks()
-	// The result of the second write arrives, but to answer it would skip the
-	// first: nothing more is said.
+	// The result of the second write arrives, but an answer to it would skip the first: the connection sends nothing
+	// more.
 	k.log.drain()
 	c.expect("after the loss")
 	other.expect("another connection", "create /other: OK")

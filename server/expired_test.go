@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Why a session expired, as the server knows it that leads and is number 1.
+// Why a session expired, as server 1, the leader, knows it.
 func TestServer_ExpiredSessions_SayWhy(t *testing.T) {
 	const timeout = 4 * time.Second
 	of2 := &state.Command{Op: state.OpCreateSession, Session: 5, Timeout: timeout}

@@ -17,8 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// until lets virtual time pass, applying what is proposed, and has each client
-// heard every second.
+// until advances virtual time, applies proposals, and lets each client send something every second.
 func (k *kit) until(d time.Duration, alive ...*client) {
 	const pace = 100 * time.Millisecond
 	for t := time.Duration(0); t < d; t += pace {
@@ -106,7 +105,7 @@ func TestServer_Expire_OnlyByTheLeader(t *testing.T) {
 		k.srv.Handler().Lead(0)
 		k.until(time.Hour)
 		c.expectKicks()
-		// A new leader knows of no heartbeats: it grants a full timeout.
+		// A new leader has seen no heartbeats: it grants a full timeout.
 		k.log.term = 2
 		k.srv.Handler().Lead(2)
 		k.until(4*time.Second - time.Millisecond)
@@ -119,7 +118,7 @@ func TestServer_Expire_OnlyByTheLeader(t *testing.T) {
 	})
 }
 
-// What a leader decided counts in its term only.
+// A leader's decisions count in its own term only.
 func TestServer_Expire_OfAFormerTermIsVoid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, nil)
@@ -215,8 +214,8 @@ func TestServer_NoLeader_PatienceByTimeout(t *testing.T) {
 	})
 }
 
-// A report names each session once whose client was heard since the last one, also if its connection has gone,
-// and no other.
+// A report names once each session whose client has sent something since the last report, also if its connection has
+// ended, and no other session.
 func TestServer_ReportHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, nil)
@@ -251,15 +250,14 @@ func TestServer_ReportHeard(t *testing.T) {
 	})
 }
 
-// TestServer_Expire_NobodyWhileAnEntryIsApplied: an entry that takes longer than a
-// session's timeout ends no session, although nothing is read from clients meanwhile;
-// what was silent before goes on being it.
+// TestServer_Expire_NobodyWhileAnEntryIsApplied: an entry that takes longer than a session's timeout expires no
+// session, although the server reads nothing from clients meanwhile. A session that was silent before stays silent.
 func TestServer_Expire_NobodyWhileAnEntryIsApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, nil)
 		here := k.connect()
 		s := here.open(4 * time.Second)
-		// Of an HTTP client, and of a client of another server.
+		// Sessions of an HTTP client, and of another server's client.
 		for _, id := range []znode.SessionID{1, 2} {
 			k.log.from(2, &state.Command{Op: state.OpCreateSession, Session: id, Timeout: 4 * time.Second})
 		}

@@ -14,9 +14,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// fakeLog stands in for consensus: a log of one server, without raft. What is
-// proposed waits until the test applies it (step, drain), or is applied by a
-// goroutine (run). It goes through the encoding of entries, as in the real one.
+// fakeLog replaces consensus: a log of one server, without raft. Proposals wait until the test applies them (step,
+// drain), or a goroutine applies them (run). They pass through the encoding of entries, as in the real log.
 type fakeLog struct {
 	tb  testing.TB
 	srv *Server
@@ -37,7 +36,7 @@ type fakeLog struct {
 	seq      map[state.ServerID]uint64
 }
 
-// proposal is a command with who waits for it.
+// proposal is a command and its waiter.
 type proposal struct {
 	command []byte
 	op      state.Op
@@ -261,8 +260,7 @@ func newKit(tb testing.TB, change func(*Config)) *kit {
 	return k
 }
 
-// started is a server whose clock runs and which leads. The test runs in a
-// synctest bubble.
+// started returns a kit whose server leads and whose clock runs. The test runs in a synctest bubble.
 func started(t *testing.T, change func(*Config)) *kit {
 	k := newKit(t, change)
 	k.srv.Start(k.log, k.log)
@@ -271,15 +269,15 @@ func started(t *testing.T, change func(*Config)) *kit {
 	return k
 }
 
-// holdings are what a server holds on behalf of clients.
+// holdings is what a server holds on behalf of clients.
 type holdings struct {
 	connections int
 	bound       int // sessions with a connection
-	endWaits    int // sessions whose end is waited for
+	endWaits    int // sessions whose end is awaited
 	watches     int64
 }
 
-// holds asks the server what it holds. This, setCaughtUp and client.queued are where tests look inside.
+// holds returns what the server holds. Only this, setCaughtUp and client.queued read private fields.
 func (k *kit) holds() holdings {
 	k.srv.conns.mu.Lock()
 	defer k.srv.conns.mu.Unlock()

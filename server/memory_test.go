@@ -25,7 +25,7 @@ func full(t *testing.T) (*kit, *client) {
 	return k, c
 }
 
-// applying applies what is proposed by itself.
+// applying applies proposals in the background.
 func applying(t *testing.T, k *kit) *Server {
 	var all sync.WaitGroup
 	k.log.run(&all)
@@ -34,8 +34,8 @@ func applying(t *testing.T, k *kit) *Server {
 	return k.srv
 }
 
-// One client filled the memory of a server with a control group of 120 MB with 41 MB of data. The kernel killed
-// the server, and nothing was in its log before.
+// One client filled the memory of a server in a control group of 120 MB with 41 MB of data. The kernel killed the
+// server, whose log held no warning.
 func TestRegression_NoRoom_GrowthIsRefusedInItsPlace(t *testing.T) {
 	k, c := full(t)
 	c.create("/c", "1")
@@ -56,7 +56,7 @@ func TestRegression_NoRoom_GrowthIsRefusedInItsPlace(t *testing.T) {
 	c.expect("there is room again", "create /c: OK")
 }
 
-// What is on its way counts, or a client that does not wait for replies would get through.
+// Pending requests count, or a client that does not wait for replies could exceed the limit.
 func TestServer_NoRoom_PendingCounts(t *testing.T) {
 	k, c := full(t)
 	k.log.setLimit(k.srv.Memory().Bytes + 2000)
@@ -80,7 +80,7 @@ func TestServer_NoRoom_PendingCounts(t *testing.T) {
 	}
 }
 
-// users is an ACL with so many entries.
+// users returns an ACL of n entries.
 func users(n int) (list []znode.ACL) {
 	for i := range n {
 		list = append(list, znode.ACL{Perms: znode.PermAll, ID: znode.ID{Scheme: "digest", ID: fmt.Sprint("u:", i)}})

@@ -14,10 +14,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// racer is a client that checks what it is sent by its own count: the answers
-// come in the order of its requests, a read shows exactly its earlier writes,
-// zxids never decrease, and a watch fires with the change that follows the read
-// which left it.
+// racer is a client that checks its answers by its own count: they arrive in the order of its requests, a read shows
+// exactly its earlier writes, zxids never decrease, and a watch fires with the change after the read that set it.
 type racer struct {
 	c    *client
 	path string
@@ -147,7 +145,7 @@ func TestServer_ManyConnections_EachInOrder(t *testing.T) {
 			}
 		})
 	}
-	clients.Go(func() { // a visitor who disturbs
+	clients.Go(func() { // an unrelated client
 		for range 50 {
 			c := k.connect()
 			if err := c.OpenSession(4*time.Second, &op{c: c}); err != nil {

@@ -34,14 +34,13 @@ func TestRegression_ServerStoodStill_ExpiresNobody(t *testing.T) {
 		k.until(time.Second)
 		c.expectKicks()
 		dead.expectKicks()
-		k.until(10*time.Second, c) // heard again
+		k.until(10*time.Second, c) // it sends again
 		c.expectKicks()
 		dead.expectKicks(ReasonExpired)
 	})
 }
 
-// While the log stood still, the reaper proposed the same znodes again with
-// every sweep, ten thousand a minute.
+// While the log did not advance, the reaper proposed the same znodes again with every sweep, ten thousand a minute.
 func TestRegression_Reap_OneSweepAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := reapKit(t, nil)
@@ -75,10 +74,9 @@ func TestRegression_SessionClosedByAnotherConnection_EndsThisOne(t *testing.T) {
 	}
 }
 
-// What a client had sent between the last report to the leader and the end of
-// its connection was forgotten with the connection, and its session expired up to
-// a third of its timeout early: found by the lab's scenario, in which the client
-// of the killed leader still held its lock when the next one got it.
+// The server forgot with a connection what its client had sent since the last report to the leader, and the session
+// expired up to a third of its timeout early. The lab's scenario found it: the client of the killed leader still held
+// its lock when the next one got it.
 func TestRegression_HeardAndParted_GetsItsFullTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, nil)

@@ -30,7 +30,7 @@ func noise(seed, n int) string {
 	return string(b)
 }
 
-// backupOf returns a backup of a server with these znodes, each of so many bytes.
+// backupOf returns a backup of a server with these znodes, each of size bytes.
 func backupOf(t *testing.T, size int, paths ...string) []byte {
 	t.Helper()
 	k := newKit(t, nil)
@@ -48,7 +48,7 @@ func backupOf(t *testing.T, size int, paths ...string) []byte {
 	return b.Bytes()
 }
 
-// running is a kit whose log is applied by itself.
+// running returns a kit whose log applies proposals in the background.
 func running(t *testing.T) *kit {
 	k := newKit(t, nil)
 	var all sync.WaitGroup
@@ -58,7 +58,7 @@ func running(t *testing.T) *kit {
 	return k
 }
 
-// await waits until something is proposed, or ended; false says that nothing is.
+// await waits for a proposal, or until ended is true. It reports whether there is a proposal.
 func (l *fakeLog) await(ended func() bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,8 +139,7 @@ func (r *brokenReader) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
-// TestServer_Restore_Torn has things happen between the parts of an upload. What the
-// error says has to be so.
+// TestServer_Restore_Torn interrupts an upload between its parts. The error must state the outcome.
 func TestServer_Restore_Torn(t *testing.T) {
 	tier.Seconds(t)
 	file := backupOf(t, 200_000, "/a", "/b", "/c", "/d", "/e")
@@ -148,7 +147,7 @@ func TestServer_Restore_Torn(t *testing.T) {
 	other := &state.Command{Op: state.OpRestore, Data: []byte("x"), Restore: state.RestoreCommand{Upload: 77}}
 	for _, c := range []struct {
 		name   string
-		before func(k *kit, step int, cancel func()) // what comes before a step is applied
+		before func(k *kit, step int, cancel func()) // runs before a step is applied
 		o      backup.RestoreOptions
 		want   error
 		done   bool
@@ -193,7 +192,7 @@ func TestServer_Restore_Torn(t *testing.T) {
 					c.before(k, step, cancel)
 				}
 				if ctx.Err() != nil && step == commit && !ended.Load() {
-					k.log.awaitEnd(ended.Load) // the caller gives up before the log goes on
+					k.log.awaitEnd(ended.Load) // the caller gives up before the log continues
 				}
 				k.log.step(1)
 			}
@@ -248,8 +247,8 @@ func TestServer_Restore_ResultLost(t *testing.T) {
 	}
 }
 
-// A backup of a few kilobytes that holds gigabytes of zeros was decoded before anyone asked whether there was room for
-// it, by a dry run too.
+// The server decoded a backup of a few kilobytes that holds gigabytes of zeros before it checked whether there was room
+// for it, even in a dry run.
 func TestRegression_Restore_DecodesNoMoreThanThereIsRoomFor(t *testing.T) {
 	k := running(t)
 	k.log.setLimit(k.srv.Memory().Bytes + 1<<20)

@@ -15,9 +15,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
-// A server that had been wiped and taken in again called itself ready, and answered over
-// HTTP that there was no such znode, while the snapshot was still on its way: it served
-// from the moment when it had heard the leader.
+// A server that was wiped and added again reported itself ready, and answered over HTTP that a znode did not exist,
+// while the snapshot was still on its way: it served as soon as it had contact with the leader.
 func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -60,7 +59,7 @@ func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
 		k.log.setContact(0)
 		serves(false, "when it is back again")
 		sent(2)
-		k.log.step(1) // what was sent before the lapse says nothing of what came in it
+		k.log.step(1) // a request sent before the lapse proves nothing about changes in it
 		serves(false, "by the answer to its first sync")
 		k.log.step(1)
 		serves(true, "when it has caught up again")
@@ -76,7 +75,7 @@ func TestRegression_Serving_OnlyWhenCaughtUp(t *testing.T) {
 	})
 }
 
-// A server was ready while the disks of a majority were full: there was a leader, and no client was answered.
+// A server was ready while the disks of a majority were full: there was a leader, but clients got no answer.
 func TestRegression_Stalled_WhenNothingIsApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, nil)

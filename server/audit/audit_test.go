@@ -17,7 +17,7 @@ import (
 
 // sink is a file in memory, which can be held up or broken.
 type sink struct {
-	mu    sync.Mutex // protects the fields below; who holds it holds the writer up
+	mu    sync.Mutex // protects the fields below; its holder delays the writer
 	text  bytes.Buffer
 	fault error
 }
@@ -33,7 +33,7 @@ func (s *sink) Write(b []byte) (int, error) {
 
 func (s *sink) Close() error { return nil }
 
-// lines are what was written, without the times.
+// lines returns the lines written, without the times.
 func (s *sink) lines() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -209,8 +209,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// With a relative data directory the token was found by those alone who were in the directory that the server was
-// started in.
+// With a relative data directory, only clients in the server's working directory found the token.
 func TestRegression_Local_PathIsGoodFromEverywhere(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

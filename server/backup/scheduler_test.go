@@ -92,7 +92,7 @@ func content(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// Backups come at intervals, and are kept by number and age; what is not this ensemble's stays.
+// Backups are written at intervals, and kept by number and age. Files of other ensembles stay.
 func TestScheduler_KeepsByCountAndAge(t *testing.T) {
 	others := []string{"notes.txt", "zk-lite-ffff0000-20000101T000000Z.backup", "zk-lite-abcd0000-x.backup"}
 	const stale, fresh = "zk-lite-abcd0000-19991231T220000Z.backup.part", "zk-lite-abcd0000-20000101T055900Z.backup.9.part"
@@ -156,8 +156,8 @@ func TestScheduler_KeepsByCountAndAge(t *testing.T) {
 	}
 }
 
-// A backup with a later time, copied in or from a server whose clock is fast, had one taken every 30 seconds, until the
-// retention had removed all good ones.
+// A backup with a later time, copied in or from a server whose clock is fast, caused a new backup every 30 seconds,
+// until the retention had removed all good ones.
 func TestRegression_Scheduler_BackupsFromTheFuture(t *testing.T) {
 	for ahead, want := range map[time.Duration]int{365 * 24 * time.Hour: 1, 25 * time.Hour: 1, 150 * time.Second: 0} {
 		t.Run(ahead.String(), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// kit is a tree with its lock, whose changes go to a Feed.
+// kit is a tree with its lock; a Feed gets its changes.
 type kit struct {
 	tb   testing.TB
 	feed *Feed

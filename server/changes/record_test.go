@@ -9,8 +9,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// What the record gives back is what was put in, whichever lists the events share, also
-// when it has gone round; and it takes no more room than it says.
+// The record returns what was put in, whichever lists the events share, also when it has wrapped around. It takes no
+// more memory than it reports.
 func TestRecord_GivesBackEvents(t *testing.T) {
 	lists := [][]znode.ACL{
 		nil, {}, znode.OpenACL, slices.Clone(znode.OpenACL),
@@ -56,8 +56,8 @@ func TestRecord_GivesBackEvents(t *testing.T) {
 	}
 }
 
-// A thousand creates and deletes of names of a megabyte took three gigabytes on every server, until 65,536 newer changes
-// had come: the changes were bounded in numbers only.
+// A thousand creates and deletes of names of a megabyte took three gigabytes on every server until 65,536 newer
+// changes: only the number of changes was bounded.
 func TestRegression_Record_IsBoundedInBytes(t *testing.T) {
 	c := record{floor: 9}
 	long := strings.Repeat("x", 1<<20)

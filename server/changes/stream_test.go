@@ -79,8 +79,7 @@ func TestStream_Kinds(t *testing.T) {
 	}
 }
 
-// A stream that goes on elsewhere, after any of the changes, misses none and
-// repeats none, also between those of one transaction.
+// A stream that continues elsewhere, after any of the changes, misses and repeats none, also within a transaction.
 func TestStream_Resume_AfterEveryChange(t *testing.T) {
 	k := newKit(t)
 	var multi []edit

@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// It remembers so many, and the newest.
+// It keeps a limited number, the newest.
 func TestExpirations_AreBounded(t *testing.T) {
 	e := NewExpirations(1, slog.New(slog.DiscardHandler))
 	for i := range 2500 {
@@ -23,7 +23,7 @@ func TestExpirations_AreBounded(t *testing.T) {
 	}
 }
 
-// Sessions that have come back, expired, or were closed leave nothing behind.
+// Sessions that reconnected, expired, or were closed leave nothing.
 func TestExpirations_Disconnected_IsForgotten(t *testing.T) {
 	e := NewExpirations(1, slog.New(slog.DiscardHandler))
 	expect := func(want int, when string) {

@@ -15,7 +15,7 @@ import (
 
 const ms = time.Millisecond
 
-// leaderChanged is a server whose leader changed then.
+// leaderChanged is a server with the time of its last change of leader.
 type leaderChanged time.Time
 
 func (l leaderChanged) Status() consensus.Status {
@@ -83,7 +83,7 @@ func TestRequest_Cause(t *testing.T) {
 	}
 }
 
-// It keeps the newest, in pages, and no more than so many; a path does not hold a frame.
+// It keeps a limited number, the newest, in pages. A kept path does not hold a frame.
 func TestLog_Memory_IsBounded(t *testing.T) {
 	l := newLog(io.Discard, time.Time{})
 	for range 2500 {
