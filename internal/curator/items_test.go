@@ -57,8 +57,7 @@ func TestItems_Order(t *testing.T) {
 	}
 }
 
-// Whatever is in a znode, it is decoded without loss: items encode back to what they
-// came from, or are the bytes as they were.
+// Any data of a znode decodes without loss: items encode back to the bytes that they came from, or are those bytes.
 func FuzzDecodeItems(f *testing.F) {
 	f.Add(curator.EncodeItem([]byte("a")))
 	f.Add(curator.EncodeItem(nil))
@@ -93,7 +92,7 @@ func FuzzItems_Parse(f *testing.F) {
 		const prefix = "queue-"
 		if x, ok := curator.Plain.Parse(name); ok && name != fmt.Sprintf("%s%010d", prefix, x.Number) &&
 			!strings.Contains(name[len(prefix):], prefix) {
-			// What is between the prefix and the last marker is free.
+			// The bytes between the prefix and the last marker are free.
 			t.Errorf("%q reads as number %d, want one whose name it is", name, x.Number)
 		}
 		if x, ok := curator.Prioritized.Parse(name); ok &&

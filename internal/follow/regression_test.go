@@ -15,8 +15,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// A file of tokens, or a JAAS file, that could not be used once was not looked at again until it was written again,
-// although what was in its way had gone: its owner, a label, a keytab that it names, the server's descriptors.
+// A file of tokens, or a JAAS file, that could not be used once was not read again until its next change, although the
+// obstacle had gone: its owner, a label, a keytab that it names, the server's descriptors.
 func TestRegression_Follow_WhatFailedIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

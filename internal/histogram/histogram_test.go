@@ -8,7 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/histogram"
 )
 
-// A duration is in the first bucket whose bound it does not exceed.
+// A duration belongs to the first bucket whose bound it does not exceed.
 func TestHistogram_Observe(t *testing.T) {
 	const last = len(histogram.Bounds)
 	for i, bound := range histogram.Bounds {
@@ -25,7 +25,7 @@ func TestHistogram_Observe(t *testing.T) {
 	}
 }
 
-// What is out of all bounds is in the first or the last bucket.
+// A value outside all bounds is in the first or the last bucket.
 func TestHistogram_Observe_Extremes(t *testing.T) {
 	const last = len(histogram.Bounds)
 	for d, bucket := range map[time.Duration]int{

@@ -54,7 +54,7 @@ func acceptor(t testing.TB) *Acceptor {
 	return a
 }
 
-// client is what a client shows. The zero value of every field but the names is the usual.
+// client is the data that a client presents. The zero value of every field but the names is the usual one.
 type client struct {
 	cname, crealm, sname, srealm string
 	ticket, session              int32 // etypes

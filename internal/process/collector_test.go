@@ -78,7 +78,7 @@ func gogc() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// The heap grows beyond its room, and GOGC follows; what was set before comes back.
+// The heap grows beyond its room, and GOGC follows; later the former value is set again.
 func TestTune_HeapGrows_GOGCFollows(t *testing.T) {
 	unsetenv(t, "GOGC")
 	unsetenv(t, "GOMEMLIMIT")

@@ -2,7 +2,7 @@ package process
 
 import "testing"
 
-// takeAll takes until the share says no, and returns how many it has given.
+// takeAll takes until the share refuses, and returns the number taken.
 func takeAll(s *DescriptorShare) int {
 	for n := 0; ; n++ {
 		if !s.Take() {
@@ -37,7 +37,7 @@ func TestPool_ClientsFirst_LeaveTheRest(t *testing.T) {
 	}
 }
 
-// HTTP's many streams leave half to the ZooKeeper port, and what is given back can be had again.
+// HTTP's many streams leave half to the ZooKeeper port, and a released descriptor can be taken again.
 func TestPool_HTTPFirst_LeavesHalf(t *testing.T) {
 	p := NewDescriptors(2600)
 	if n := takeAll(p.HTTP); n != 1172 {
@@ -52,8 +52,7 @@ func TestPool_HTTPFirst_LeavesHalf(t *testing.T) {
 	}
 }
 
-// A crowd beyond one port's bound, which counts until it is closed, takes nothing from what is
-// kept for the other.
+// A crowd beyond one port's bound, which counts until it is closed, takes nothing from the other port's share.
 func TestPool_Crowd_DoesNotTouchTheOthers(t *testing.T) {
 	p := NewDescriptors(600)
 	takeAll(p.Clients)

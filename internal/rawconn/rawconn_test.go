@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// pair returns the two ends of a connection over loopback, the first of them accepted by Listener, the
-// second made by net alone.
+// pair returns the two ends of a connection over loopback: the first accepted by Listener, the second dialed with net.
 func pair(t testing.TB) (ours, theirs net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -141,7 +140,7 @@ func TestConn_Deadlines(t *testing.T) {
 
 func soon(set func(time.Time) error) { _ = set(time.Now().Add(20 * time.Millisecond)) }
 
-// WriteNow takes what fits, whatever the client does, and Write goes on where it ended.
+// WriteNow writes what fits, whatever the client does, and Write continues where it ended.
 func TestWriteNow(t *testing.T) {
 	ours, theirs := pair(t)
 	want := make([]byte, 64<<20) // more than the buffers of both sockets hold
@@ -192,7 +191,7 @@ func TestConn_Close_EndsWhatWaits(t *testing.T) {
 	}
 }
 
-// A connection that was reset says so in the words of package net.
+// A reset connection returns the error of package net.
 func TestConn_Reset(t *testing.T) {
 	ours, theirs := pair(t)
 	_ = theirs.(*net.TCPConn).SetLinger(0)

@@ -30,8 +30,8 @@ func TestRun_Codes(t *testing.T) {
 	}
 }
 
-// run starts a script that writes "up" into a file when it is ready, ends its
-// right to run then, and returns its code and what it has written.
+// run starts a script that writes "up" into a file when it is ready, then ends its right to run, and returns its code
+// and its output.
 func run(t *testing.T, script string, c Command) (int, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "out")

@@ -152,7 +152,7 @@ func TestServer_ListOfRevoked_TooOld(t *testing.T) {
 	}
 }
 
-// What a client takes for the server that it wants.
+// The names by which a client accepts the server.
 func TestClient_ServersCertificates(t *testing.T) {
 	k := newKit(t)
 	for name, x := range map[string]struct {
@@ -247,7 +247,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A client whose authority was taken away does not get in with what it kept from its last connection.
+// A client whose authority was removed is not admitted by a session ticket of its last connection.
 func TestReload_NoResumptionAfterwards(t *testing.T) {
 	k := newKit(t)
 	f := open(t, k.cfg)
@@ -311,7 +311,7 @@ func TestVerifyOwn(t *testing.T) {
 	}
 }
 
-// Clients with protocols of their own are let in without one.
+// Clients with protocols of their own are admitted without one.
 func TestServer_Protocols(t *testing.T) {
 	k := newKit(t)
 	server := open(t, k.cfg).Server(tls.NoClientCert)

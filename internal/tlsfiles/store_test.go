@@ -84,8 +84,8 @@ func TestStore_ErrorsNameTheFileAndTheRemedy(t *testing.T) {
 	}
 }
 
-// What could not be read was left out without a word: an authority whose clients were refused then, and a list of revoked
-// certificates, after which those that it revokes were let in again.
+// Unreadable files were left out without a message: an authority, whose clients were refused then, and a list of
+// revoked certificates, after which those certificates were admitted again.
 func TestRegression_Store_LeavesNothingOut(t *testing.T) {
 	cert, key := read(t, "testdata/cert.pem"), read(t, "testdata/pkcs1.pem")
 	joined := "a block has to begin on a line of its own"

@@ -84,7 +84,7 @@ func (p *port) dial(t *testing.T) net.Conn {
 	return c
 }
 
-// exchange sends text and reads what comes until the end.
+// exchange sends text and reads until the end.
 func exchange(t *testing.T, c net.Conn, text string) string {
 	t.Helper()
 	if _, err := io.WriteString(c, text); err != nil {
@@ -140,7 +140,7 @@ func TestConn_PlainOnATLSPort_IsToldSo(t *testing.T) {
 	}
 }
 
-// A TLS client of any make says of this answer that it is no TLS.
+// Every TLS client reports of this answer that it is no TLS.
 func TestAnswerPlain_TLSClientUnderstands(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -168,7 +168,7 @@ func TestAnswerPlain_TLSClientUnderstands(t *testing.T) {
 	}
 }
 
-// A handshake that does not go on ends, whatever the reader's own deadline.
+// A handshake that makes no progress ends, whatever the reader's own deadline.
 func TestHandshake_IsBoundedInTime(t *testing.T) {
 	h := NewHandshakes(0, 50*time.Millisecond)
 	p := listen(t, Options{Handshakes: h})
@@ -210,7 +210,7 @@ func TestHandshake_IsBoundedInNumber(t *testing.T) {
 	}
 }
 
-// Silent strangers in the middle of a handshake hold no slot: others get through with one slot only.
+// Silent strangers in the middle of a handshake hold no slot: with one slot only, other clients are served.
 func TestHandshake_WaitingHoldsNoSlot(t *testing.T) {
 	h := NewHandshakes(0, 10*time.Second)
 	h.slots = make(chan struct{}, 1)
@@ -231,7 +231,7 @@ func TestHandshake_WaitingHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// recorder keeps what is written, and has nothing to read.
+// recorder records what is written, and has nothing to read.
 type recorder struct{ b *bytes.Buffer }
 
 func (r recorder) Read([]byte) (int, error)         { return 0, io.EOF }
@@ -307,7 +307,7 @@ func TestConn_WriteFrames_ARecordEach(t *testing.T) {
 		}()
 		got, frame := make([]byte, len(stream)), frames{}
 		for n := 0; n < len(got); {
-			// crypto/tls gives what is of one record at most.
+			// crypto/tls returns at most the rest of one record.
 			k, err := client.Read(got[n:])
 			if err != nil {
 				t.Fatal(err)

@@ -11,8 +11,8 @@ const benchPath = "/services/search/member-0000000042"
 
 func benchData() []byte { return make([]byte, 100) }
 
-// hotPaths are what a server does for each request, with the number of
-// allocations that each may cost: one, for the path, where a path is decoded.
+// hotPaths lists the work of a server for each request, with the number of allocations that each may cost: one, for the
+// path, where a path is decoded.
 func hotPaths() []struct {
 	name   string
 	allocs float64

@@ -231,8 +231,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// blank returns an empty record of the same type. What a MultiRequest may hold
-// is not in its bytes, so that is kept.
+// blank returns an empty record of the same type. Whether a MultiRequest reads is not in its bytes, so that is copied.
 func blank(rec Record) Record {
 	if m, ok := rec.(*MultiRequest); ok {
 		return &MultiRequest{Read: m.Read}

@@ -67,7 +67,7 @@ func TestReserve_MoreThanThereAre_Fails(t *testing.T) {
 	if _, err := few.reserve(few.blocks * blockSize); !errors.Is(err, ErrNone) {
 		t.Errorf("%v, want %v", err, ErrNone)
 	}
-	r, err := few.reserve(1) // and what it had is free again
+	r, err := few.reserve(1) // and its ports are free again
 	if err != nil {
 		t.Fatal(err)
 	}

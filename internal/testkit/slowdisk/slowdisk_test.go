@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child does on each line of its input what that says, and prints how long it took or why it failed.
+// child obeys each line of its input, and prints how long that took or why it failed.
 func child(path string) {
 	f, err := os.Create(path)
 	if err != nil {
