@@ -59,8 +59,8 @@ func TestAccept_ConfirmsOnlyWhileItLeads(t *testing.T) {
 	})
 }
 
-// What a server cannot read must not get into the log, and a stream of which a part is lost must end, or the
-// commands in it would never be sent again.
+// A batch that a server cannot read must not get into the log, and a stream of which a part is lost must end, or its
+// commands would never be sent again.
 func TestAccept_DamagedFramesEndTheStream(t *testing.T) {
 	batch := batchFrame(1, create("/a"))
 	damaged := slices.Clone(batch)
@@ -94,8 +94,8 @@ func TestAccept_DamagedFramesEndTheStream(t *testing.T) {
 	}
 }
 
-// An operator sees who is connected, and since when a server is silent; the others connect again when the batcher
-// ends, since what it had may be lost.
+// An operator sees which servers are connected, and since when a server is silent. The others reconnect when the
+// batcher ends, since its commands may be lost.
 func TestAccept_Streams_AreTheConnectedServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newTestNode(t)
@@ -117,7 +117,7 @@ func TestAccept_Streams_AreTheConnectedServers(t *testing.T) {
 		clock.Sleep(time.Second)
 		stream := n.open(2)
 		synctest.Wait()
-		old.Close() // of which the leader may hear only now
+		old.Close() // which the leader may read only now
 		check(2, true, 0)
 		if voting, others := n.cfg.Streams.Count(map[state.ServerID]bool{2: true}); voting != 1 || others != 1 {
 			t.Errorf("%d voters and %d others are connected", voting, others)

@@ -55,8 +55,8 @@ func TestBatcher_Run_WaitsForWhoComesBack(t *testing.T) {
 	}
 }
 
-// All servers apply one entry after the other, with readers let in between: an entry that is too large keeps them
-// waiting, one that is smaller than it could be costs a sync of the disk more. A batch cannot be split.
+// All servers apply one entry after the other, and serve reads in between: an entry that is too large delays reads, and
+// a small one costs more syncs of the disk. A batch cannot be split.
 func TestBatcher_Take_FillsEntriesAndNoMore(t *testing.T) {
 	type batch struct{ bytes, count int }
 	const bytes, count = maxEntryBytes, maxEntryCommands

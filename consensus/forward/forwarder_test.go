@@ -11,8 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// A client whose command went to a leader that failed would wait forever if only later ones were sent to the
-// next. No later command comes here, whose number would show that one is missing.
+// A client whose command went to a leader that failed would wait forever if only later commands were sent to the next
+// leader. Here no later command follows whose number would show that one is missing.
 func TestForwarder_NextLeader_GetsAllWithoutAResult(t *testing.T) {
 	for name, x := range map[string]struct {
 		leader state.ServerID

@@ -87,12 +87,12 @@ func (n testNetwork) Accept() (net.Conn, state.ServerID, error) {
 	return nil, state.NoServer, net.ErrClosed
 }
 
-// publish says that a leadership has begun.
+// publish announces a new leadership.
 func (n *testNode) publish(leader state.ServerID) {
 	n.leadership.Publish(leadership.State{Term: n.leadership.Now().Term + 1, Leader: leader})
 }
 
-// add adds commands, none of which gets a result by itself.
+// add adds commands; results come only from the test.
 func (n *testNode) add(count int) {
 	n.t.Helper()
 	for range count {

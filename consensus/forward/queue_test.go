@@ -20,8 +20,7 @@ type note struct {
 func (n *note) Applied(*state.Result) { n.applied++ }
 func (n *note) Lost()                 { n.lost++ }
 
-// The leader here is a naive one: it keeps the commands that it has applied, in
-// order, and drops what it has seen and what is not next.
+// A naive leader: it keeps the commands that it has applied, in order, and drops repeated ones and those out of order.
 func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 	rng := seed.Rand(t)
 	f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
@@ -124,7 +123,7 @@ func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 	t.Logf("%d commands", reported)
 }
 
-// A server must not keep what is done, whether it waits for one command at a time or never has none pending.
+// A server must not keep completed commands, whether it waits for one command at a time or always has some pending.
 func TestQueue_Applied_KeepsOnlyWhatIsPending(t *testing.T) {
 	for _, backlog := range []int{0, 100, 10_000} {
 		f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)

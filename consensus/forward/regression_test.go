@@ -76,9 +76,9 @@ func TestQueue_Add_ChunkStaysSmall(t *testing.T) {
 	}
 }
 
-// A server's heartbeats waited until all its commands were at the leader, whose inbox let them in as
-// fast as entries became of them: for seconds, with thousands of requests in flight. Meanwhile the
-// sessions of its clients, who were heard all the time, expired.
+// A server's heartbeats waited until all its commands were at the leader, whose inbox accepted them as fast as they
+// became entries: for seconds, with thousands of requests in flight. Meanwhile its clients' sessions expired, although
+// they had all sent heartbeats.
 func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<20, 1<<30)
@@ -169,8 +169,8 @@ func TestRegression_Forwarder_LeaderThatIsCutOffIsLeft(t *testing.T) {
 	}
 }
 
-// The first word of a leader counted as contact when it arrived. It may have been under way while the network
-// was cut, and others may lead since: the server went on serving reads from its old state.
+// A leader's first frame counted as contact when it arrived. It may have been under way while the network was cut, and
+// another server may lead since: the server kept serving reads from its old state.
 func TestRegression_Forwarder_FirstContactIsAsOldAsTheDial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newTestNode(t)
@@ -189,8 +189,8 @@ func TestRegression_Forwarder_FirstContactIsAsOldAsTheDial(t *testing.T) {
 }
 
 // With a jute.maxbuffer above 16 MiB a server accepted commands that no leader read from its stream. It sent the same
-// again for good, and everything of its clients waited behind. The largest command passes, and so do any number of
-// sessions.
+// command again and again, and all later commands of its clients waited. The largest command passes, and so does any
+// number of sessions.
 func TestRegression_Stream_PassesWhatIsAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newTestNode(t)
@@ -223,7 +223,7 @@ func TestRegression_Stream_PassesWhatIsAccepted(t *testing.T) {
 	})
 }
 
-// A leader that cannot read a stream said nothing, nor did the server whose stream it was.
+// Neither a leader that could not read a stream reported it, nor the server whose stream it was.
 func TestRegression_Stream_EndIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer // read when nothing writes
