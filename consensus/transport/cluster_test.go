@@ -30,7 +30,7 @@ type applied struct {
 	at          time.Time
 }
 
-// machine is a state machine that remembers what it applied. With a witness it also reports it.
+// machine is a state machine that records what it applied. With a witness it also reports it.
 type machine struct {
 	t       *Transport
 	store   *diskView
@@ -224,7 +224,7 @@ func (c *cluster) start(s *server, bootstrap *raft.Configuration) {
 		Logger: logger, Options: c.opt.options,
 	})
 	s.fsm = &machine{t: s.t, store: s.store, witness: c.opt.witness}
-	s.mu.Unlock() // what follows takes time, and a mutex must not be held over that in a bubble
+	s.mu.Unlock() // the rest takes time, and a mutex must not be held over that in a bubble
 	if c.opt.wire != nil {
 		c.opt.wire(s)
 	}
@@ -252,7 +252,7 @@ func (c *cluster) start(s *server, bootstrap *raft.Configuration) {
 	s.mu.Unlock()
 }
 
-// end closes what a life consists of and waits for it.
+// end closes the parts of the server's current life and waits for them.
 func (s *server) end() {
 	s.mu.Lock()
 	r := s.r

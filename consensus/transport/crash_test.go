@@ -21,8 +21,8 @@ var (
 		"virtual length of each power-cut simulation")
 )
 
-// crashMode says what a power-cut simulation runs with. The unsafe ones exist to show that the
-// simulation catches what it is for.
+// crashMode is the configuration of a power-cut simulation. The unsafe modes prove that the simulation catches the
+// faults for which it exists.
 type crashMode struct {
 	n       int
 	options Options
@@ -58,7 +58,7 @@ func TestCrash_FollowerDoesNotDelay_IsCaught(t *testing.T) {
 	runCrash(t, crashMode{n: 3, unsafeFollower: true}, true)
 }
 
-// runCrash runs one simulation; a control may need some to be caught.
+// runCrash runs one simulation; a control may need several until it is caught.
 func runCrash(t *testing.T, m crashMode, control bool) {
 	seed := seed.Of(t)
 	tries := uint64(1)
@@ -171,9 +171,9 @@ func (m crashMode) transport(s *server) raft.Transport {
 	return s.t
 }
 
-// patient takes a moment over each request that is declined. Where a control has made two servers
-// commit different entries at one index, raft's leader and follower decline each other without end,
-// the log, the snapshot behind it, and the log again, and the bubble's clock would stand still.
+// patient delays each request that is declined. Where a control has made two servers commit different entries at one
+// index, raft's leader and follower decline each other without end, the log, the snapshot before it, and the log again,
+// and the bubble's clock would not advance.
 type patient struct{ *Transport }
 
 func (p patient) AppendEntries(
@@ -210,8 +210,8 @@ func (x *crashes) client(c int, stop chan struct{}) {
 			s.mu.Lock()
 			applied := s.fsm.expect(data)
 			s.mu.Unlock()
-			// The server answers its client when its own state machine applies. raft's future is
-			// of no use for that: what is queued when a life ends never gets an answer.
+			// The server answers its client when its own state machine applies. raft's future does not serve for that:
+			// an entry queued when a life ends never gets an answer.
 			r.Apply([]byte(data), 0)
 			select {
 			case <-applied:
@@ -313,7 +313,7 @@ func (x *crashes) cutPower(s *server) {
 	})
 }
 
-// verify lets the cluster converge and looks for what was acknowledged.
+// verify lets the cluster converge and looks for the acknowledged entries.
 func (x *crashes) verify() (bad []string) {
 	converged := false
 	for limit := time.Now().Add(30 * time.Second); !converged && time.Now().Before(limit); {

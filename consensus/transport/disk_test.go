@@ -34,7 +34,7 @@ type disk struct {
 	snap    *memSnapshot
 	slow    time.Duration // added to every sync
 	lost    int           // volatile records that power cuts took
-	fail    int           // so many StoreLogs fail
+	fail    int           // that many StoreLogs fail
 }
 
 // diskView is a disk as one life of a server sees it: raft's LogStore, StableStore and
@@ -46,7 +46,7 @@ type diskView struct {
 	done  chan struct{} // closed when the syncer has ended
 }
 
-// newDisk makes a disk whose syncs take as long as syncTime says; nil: no time.
+// newDisk makes a disk whose syncs take the time that syncTime returns; nil: no time.
 func newDisk(seed uint64, syncTime func(*rand.Rand) time.Duration) *disk {
 	d := &disk{
 		rng: rand.New(rand.NewPCG(seed, 1)), sync: syncTime, stable: map[string][]byte{},
@@ -304,7 +304,7 @@ func (v *diskView) GetUint64(k []byte) (uint64, error) {
 	return n, err
 }
 
-// memSnapshot is the one snapshot of a disk; it becomes it when its sink is closed, all at once.
+// memSnapshot is the one snapshot of a disk. Closing its sink installs it at once.
 type memSnapshot struct {
 	meta raft.SnapshotMeta
 	data []byte

@@ -98,7 +98,7 @@ func TestFailover_ConnectionEnds_OnlyProbed(t *testing.T) {
 	})
 }
 
-// Goal: without a vote, no campaign: TimeoutNow would make even a non-voter stand.
+// Goal: without a vote, no campaign: TimeoutNow would make even a non-voter campaign.
 func TestFailover_NonVoter_NeverCampaigns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
@@ -153,7 +153,7 @@ func TestFailover_ShorterLog_DoesNotWin(t *testing.T) {
 		if behind.id > ahead.id {
 			behind, ahead = ahead, behind
 		}
-		// The first in rank hears no more of the leader, so its log stays behind.
+		// The leader no longer reaches the first in rank, whose log falls behind.
 		c.f.Deafen(l.addr, behind.addr)
 		c.apply(l, "y")
 		start := time.Now()

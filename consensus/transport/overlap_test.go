@@ -21,9 +21,8 @@ func randomSync(r *rand.Rand) time.Duration {
 	return d
 }
 
-// Goal: the leader's sync and the followers' run at the same time, and still nothing commits
-// before the leader's disk has it. Method: disks of fixed speed; virtual time tells which way it
-// went.
+// Goal: the leader's sync and the followers' run at the same time, and still nothing commits before the leader's disk
+// has it. Method: disks of fixed speed; virtual time shows which of them it waited for.
 func TestOverlap_Commit_WaitsForBothDisks(t *testing.T) {
 	const leaderDisk, followerDisk = 100 * time.Millisecond, 30 * time.Millisecond
 	for _, off := range []bool{false, true} {
@@ -117,7 +116,7 @@ func TestOverlap_MayReturnEarly_Denies(t *testing.T) {
 			t.Errorf("the leader's batches that returned early: %v", allowed)
 		}
 		mu.Unlock()
-		// Shrink to one voter: the configuration entries and what comes after are synchronous.
+		// Shrink to one voter: the configuration entries and all later ones are synchronous.
 		for _, s := range c.others(l) {
 			if err := l.raft().RemoveServer(RaftID(s.id), 0, 0).Error(); err != nil {
 				t.Fatal(err)
@@ -171,7 +170,7 @@ func TestOverlap_DeposedLeader_DelaysAcknowledgement(t *testing.T) {
 		if err := l.store.GetLog(last-1, &prev); err != nil {
 			t.Fatal(err)
 		}
-		// What a leader of the next term that has the entry would send.
+		// The request of a leader of the next term that has the entry.
 		out := make(chan raft.RPCResponse, 1)
 		req := &raft.AppendEntriesRequest{
 			RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("9"), Addr: []byte("s9")},

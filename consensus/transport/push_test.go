@@ -67,8 +67,8 @@ func TestPush_QuietCluster_FollowersApplyAtOnce(t *testing.T) {
 				if worst > time.Millisecond {
 					t.Fatalf("followers applied %v after the leader, CommitTimeout is 50 ms", worst)
 				}
-				// The follower whose acknowledgement makes the majority always needs a push. The other
-				// one's entry may leave so late that it says already that it is committed.
+				// The follower whose acknowledgement makes the majority always needs a push. The other one's entry may
+				// leave so late that it already carries the new commit index.
 				if st.Pushes < writes || st.PushFailures != 0 {
 					t.Fatalf("%d writes to 2 followers made %+v", writes, st)
 				}

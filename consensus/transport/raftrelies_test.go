@@ -13,9 +13,8 @@ import (
 
 // What this package relies on in hashicorp/raft beyond its interfaces; see consensus/RAFT.md.
 
-// Goal: isHeartbeat takes raft's heartbeats for what they are, and nothing else. Method: a leader with
-// nothing to replicate sends heartbeats alone until CommitTimeout, and then an empty request that is
-// none.
+// Goal: isHeartbeat recognizes raft's heartbeats, and nothing else. Method: a leader with nothing to replicate sends
+// only heartbeats until CommitTimeout, and then an empty request that is none.
 func TestReliesOn_Heartbeats_HaveThreeZeroFields(t *testing.T) {
 	for _, commit := range []time.Duration{time.Hour, 50 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,9 +12,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
-// Goal: a snapshot that arrives late, when the follower has applied or only written what came after
-// it, takes nothing away. With raft alone the follower's log is empty afterwards: entries are gone that
-// it has acknowledged.
+// Goal: a late snapshot, when the follower has applied or only written later entries, removes nothing. With raft alone
+// the follower's log is empty afterward: it has lost entries that it had acknowledged.
 func TestRegression_LateSnapshot_LeavesTheLog(t *testing.T) {
 	eachTransport(t, func(t *testing.T, opt clusterOptions, wrapped bool) {
 		c := newCluster(t, opt)
@@ -92,7 +91,7 @@ func (c *cluster) sendSnapshot(from, to *server) raft.InstallSnapshotResponse {
 	return resp
 }
 
-// Goal: what a server holds is what it has applied, and what its log has with the same term.
+// Goal: a server holds the entries that it has applied, and those that its log has with the same term.
 func TestSnapshotGuard_Holds_AppliedOrTheSameEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, clusterOptions{})
@@ -163,7 +162,7 @@ func TestRegression_OwnSnapshotWhileOneIsInstalled(t *testing.T) {
 		if err != nil {
 			t.Errorf("the follower's own snapshot: %v", err)
 		}
-		clock.Sleep(time.Second) // until the leader's is installed: raft sets what is applied before the end of the log
+		clock.Sleep(time.Second) // until the leader's is installed: raft sets the applied index before the end of the log
 		if last, has := f.raft().LastIndex(), f.raft().AppliedIndex(); last < has {
 			t.Errorf("the follower's log ends at %d, and it has applied %d", last, has)
 		}

@@ -181,7 +181,7 @@ func provokeDivergence(t *testing.T, wrapped bool) bool {
 	return differ(t, c.servers)
 }
 
-// differ tells whether two logs have different entries of the same index and term.
+// differ reports whether two logs have different entries of the same index and term.
 func differ(t *testing.T, servers []*server) bool {
 	type key struct{ index, term uint64 }
 	seen := map[key]string{}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// report says what keeps each server from leading or following, and where the main loops of raft are.
+// report describes what keeps each server from leading or following, and where the main loops of raft are.
 func (c *cluster) report() string {
 	var b strings.Builder
 	for _, s := range c.servers {

@@ -11,8 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
-// Goal: a follower that was away for minutes gets what it has missed as soon as it is back, and not
-// when raft's back-off, which has grown to ten seconds by then, ends. With raft alone it waits for that.
+// Goal: a follower that was away for minutes gets the entries that it missed as soon as it is back, and not when raft's
+// back-off, which has grown to ten seconds by then, ends. With raft alone it waits for that.
 func TestRetry_FollowerComesBack_CatchesUpAtOnce(t *testing.T) {
 	eachTransport(t, func(t *testing.T, opt clusterOptions, wrapped bool) {
 		c := newCluster(t, opt)

@@ -98,7 +98,7 @@ func startTCP(t *testing.T) (servers []*tcpServer) {
 	}
 	for i, s := range servers {
 		c := testConfig(uint64(i + 1))
-		// So long that nothing below can be raft's own doing.
+		// Too long for raft's own timers to cause anything below.
 		c.HeartbeatTimeout, c.ElectionTimeout = 3*time.Second, 3*time.Second
 		c.LeaderLeaseTimeout, c.CommitTimeout = 2*time.Second, 2*time.Second
 		if i == 0 { // except the first election
