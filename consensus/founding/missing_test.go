@@ -17,7 +17,7 @@ import (
 
 var three = []membership.Server{{ID: 1, Voter: true}, {ID: 2, Voter: true}, {ID: 3, Voter: true}}
 
-// What the others say decides whether there is something to form.
+// The replies of the others decide whether there is an ensemble to form.
 func TestPlan_Check(t *testing.T) {
 	c := storage.Config{Dir: t.TempDir()}
 	f, err := NewPlan(c, 1, three, []state.ServerID{3})

@@ -33,7 +33,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// What a server says, the one that has asked must read, however many servers there are.
+// A server must be able to read another's reply, however many servers there are.
 func TestRegression_Control_FitsTheLargestEnsemble(t *testing.T) {
 	status, keys := &Status{}, &peerkeys.Table{
 		Keys: map[state.ServerID]peerkeys.Key{}, Removed: map[state.ServerID]peerkeys.Key{},

@@ -48,9 +48,9 @@ func (f forgotten) Error() error {
 	return f.Err()
 }
 
-// A server that joined again was halted as removed, if its leader lost its place before the entry that takes it in was
-// committed: it had the entry of its removal by then, and the others had applied no more. The simulation found it
-// (seed 21028, one run of a hundred).
+// A server that joined again stopped as removed, if its leader lost the leadership before the entry that adds the
+// server was committed: it had the entry of its removal by then, and the others had applied no more. The simulation
+// found it (seed 21028, one run of a hundred).
 func TestRegression_RemovedAsOf_OneThatJoins_IsNotRemoved(t *testing.T) {
 	reply := func(applied, last uint64, removed bool, s Suffrage) Reply {
 		return Reply{Ensemble: "e", Applied: applied, Last: last, Removed: removed, Suffrage: s}

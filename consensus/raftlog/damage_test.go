@@ -141,8 +141,8 @@ func TestOpen_FlippedByte_RefusesOrReadsAll(t *testing.T) {
 	}
 }
 
-// What was never durable may go, but only from the end on: with no high-water file and the
-// manifest of the start, the marks in the records alone decide.
+// Records that were never durable may go, but only from the end on: with no high-water file and the manifest of the
+// start, the marks in the records alone decide.
 func TestOpen_FlippedByteWithoutHighWater_LosesLastAppendsOnly(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()

@@ -19,8 +19,8 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
 )
 
-// directVariable says that the directory for temporary files takes direct writes, as .ci/run sees to:
-// then a test that needs it fails where it does not.
+// directVariable declares that the directory for temporary files accepts direct writes, as .ci/run ensures: a test that
+// needs it then fails where it does not.
 const directVariable = "ZK_LITE_DIRECT_TMPDIR"
 
 // onDirectDisk skips the test if the directory for temporary files is in memory, say.
@@ -70,8 +70,7 @@ func fill(rng *rand.Rand, b []byte) {
 	}
 }
 
-// What is written past the page cache is what is read through it, also if pages of the place are in
-// it already.
+// Bytes written past the page cache are read through it, also if it holds pages of that place already.
 func TestDirect_RealFile_IsReadAsWritten(t *testing.T) {
 	const size = 1 << 20
 	file, direct, content := directPair(t, size)

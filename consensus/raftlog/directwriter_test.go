@@ -14,7 +14,7 @@ import (
 
 const directFileSize = 64 << 10
 
-// fullDirectWriter is a direct writer to a durable file of directFileSize bytes, and what is in it.
+// fullDirectWriter is a direct writer to a durable file of directFileSize bytes, and the file's content.
 func fullDirectWriter(t *testing.T, f *faultfs.FS, rng *rand.Rand) (raftlog.File, []byte) {
 	t.Helper()
 	content := make([]byte, directFileSize)
@@ -173,7 +173,7 @@ func TestDirectWriter_FailedWrite_FailsEverySync(t *testing.T) {
 	}
 }
 
-// A disk that lags far behind makes writers wait before the memory is full.
+// A very slow disk makes writers wait before the memory is full.
 func TestDirectWriter_SlowDisk_BoundsMemory(t *testing.T) {
 	f := faultfs.New(1, 4096)
 	const size = 2*raftlog.MaxUnwritten + 4<<20

@@ -175,8 +175,8 @@ func testStoreFullDiskRefusesAndRecovers(t *testing.T, newFS makeFS) {
 	checkLog(t, s, entries(last-9, last+7, 1))
 }
 
-// A batch over three segments fails in the third: all of it is taken back, and what it left in the
-// files is not taken for records later.
+// A batch over three segments fails in the third: all of it is undone, and its remains in the files are not read as
+// records later.
 func TestStore_FailedWrite_TakesBatchBack(t *testing.T) {
 	for fails := 1; fails < 12; fails++ {
 		for _, bytes := range []int{0, 1, 100, 1000, 4000} {
@@ -216,8 +216,8 @@ func TestStore_FailedWrite_TakesBatchBack(t *testing.T) {
 	}
 }
 
-// A disk whose syncs do nothing loses what was acknowledged, which no store can prevent. It must
-// not give back anything wrong, and must refuse if it can know that something is missing.
+// A disk whose syncs do nothing loses acknowledged entries, which no store can prevent. The store must return nothing
+// wrong, and must refuse if it can know that something is missing.
 func TestOpen_LyingDisk_NeverReturnsWrongData(t *testing.T) {
 	eachWay(t, testOpenLyingDiskNeverReturnsWrongData)
 }
@@ -367,8 +367,8 @@ func testStoreWaitDurableUnknownIndexes(t *testing.T, newFS makeFS) {
 	must(t, s.WaitDurable(105))
 }
 
-// Old segments go, the manifest says so, and the log still opens, with readers and an appender at
-// work all the time.
+// Old segments and their entries in the manifest go, and the log still opens, with readers and an appender at work all
+// the time.
 func TestStore_DeleteRange_DropsSegmentsUnderLoad(t *testing.T) {
 	tier.Seconds(t)
 	eachWay(t, testStoreDeleteRangeDropsSegmentsUnderLoad)

@@ -23,7 +23,7 @@ func seedRecords() [][]byte {
 	return append(out, nil, make([]byte, recordHeaderSize))
 }
 
-// What decodes must be what its own encoding says, byte for byte, and lie inside the input.
+// A decoded record must be what its encoding states, byte for byte, and lie inside the input.
 func FuzzDecodeRecord(f *testing.F) {
 	for _, b := range seedRecords() {
 		f.Add(b, true)

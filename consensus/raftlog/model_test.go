@@ -17,8 +17,8 @@ import (
 
 var modelSteps = flag.Int("model.steps", 6000, "steps of the model test")
 
-// model is what the log may hold: every state since the last one known durable, oldest first. The
-// last one is what a reader sees now; after a power cut any of them may be found.
+// model is the set of states that the log may have: every state since the last one known durable, oldest first. A
+// reader sees the last one; after a power cut any of them may be found.
 type model struct {
 	states [][]*raft.Log
 }
@@ -72,7 +72,7 @@ func (r *modelRun) found() {
 			return
 		}
 		if errors.Is(err, faultfs.ErrPowerCut) {
-			return // the power went again, in the background; the next life will tell
+			return // the power failed again, in the background; the next life finds out
 		}
 	}
 	r.t.Fatalf("after a power cut the log is none of the %d possible ones; the oldest: %v",
@@ -105,7 +105,7 @@ func (r *modelRun) step() error {
 		r.m.durable()
 		return r.open()
 	case k < 96:
-		r.fs.Kill() // what was written is read again, but may still be lost
+		r.fs.Kill() // written data is read again, but may still be lost
 		return faultfs.ErrPowerCut
 	case k < 97:
 		r.fs.PowerCut()

@@ -13,7 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
-// spaceOf is how many bytes the files of a directory have.
+// spaceOf returns how many bytes the files of a directory occupy.
 func spaceOf(t *testing.T, dir string) (bytes int64) {
 	t.Helper()
 	files, err := os.ReadDir(dir)

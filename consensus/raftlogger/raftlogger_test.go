@@ -21,7 +21,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
-// logBuffer is what a server's logger has written.
+// logBuffer holds the output of a server's logger.
 type logBuffer struct {
 	mu sync.Mutex // protects the field below
 	b  bytes.Buffer
@@ -33,7 +33,7 @@ func (l *logBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// take returns what was written since the last call.
+// take returns the output since the last call.
 func (l *logBuffer) take() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *logBuffer) logger() *slog.Logger {
 	}))
 }
 
-// hidden is like what raft passes for itself: JSON knows nothing of it.
+// hidden is like values that raft passes for itself: JSON cannot show it.
 type hidden struct{ id int }
 
 func (h *hidden) String() string { return fmt.Sprintf("Node at %d [Follower]", h.id) }

@@ -215,7 +215,7 @@ func TestCompareDigests(t *testing.T) {
 
 func point(index, history uint64) state.Point { return state.Point{Index: index, History: history} }
 
-// Whatever is added, a record knows what it says.
+// At returns a point that was added, at its index or before, whatever was added.
 func TestRecord_Random(t *testing.T) {
 	const seed = 1
 	rng := rand.New(rand.NewPCG(seed, 0))

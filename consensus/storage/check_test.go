@@ -13,7 +13,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// filled is the directories of a server whose log goes from first to last, with a snapshot of so many entries.
+// filled returns the directories of a server whose log has the entries first to last, with a snapshot at index
+// snapshot, or none if it is 0.
 func filled(t *testing.T, first, last, snapshot uint64) Config {
 	t.Helper()
 	c := Config{Dir: t.TempDir(), LogDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
@@ -60,8 +61,8 @@ func wantRefused(t *testing.T, c Config, want ...string) {
 	}
 }
 
-// A server whose data directory was lost, or not mounted, and whose log was not, panicked at each start; or took the log
-// over with another identity and without its vote.
+// A server that had lost its data directory, or had not mounted it, but kept its log, panicked at each start, or took
+// over the log with another identity and without its vote.
 func TestRegression_Open_LogAndSnapshotsBelongTogether(t *testing.T) {
 	snapshots := func(c Config) string { return filepath.Join(c.Dir, "snapshots") }
 	c := filled(t, 50, 100, 60)

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// What a server has is read, whichever store its log is in, and none is no error.
+// Inspect reads what a server has, in either store of logs; an empty directory is no error.
 func TestInspect(t *testing.T) {
 	for _, kind := range []LogKind{LogRaftlog, LogBolt} {
 		c := Config{Dir: t.TempDir(), Kind: kind, Logger: slog.New(slog.DiscardHandler)}

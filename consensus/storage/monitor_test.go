@@ -8,8 +8,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
 
-// A leader whose log had refused a write stepped down and stood for election at once, won, and
-// stepped down again, for several terms.
+// A leader whose log had refused a write stepped down and campaigned at once, won, and stepped down again, for several
+// terms.
 func TestRegression_LogRefuses_DoesNotCampaign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Second

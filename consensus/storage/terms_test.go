@@ -172,7 +172,7 @@ func TestTerms_TermAlone_IsPersisted(t *testing.T) {
 	}
 }
 
-// What a first start and earlier builds have written by raft's own names counts.
+// Values that a first start and earlier builds have written under raft's own names count.
 func TestTerms_RaftsOwnNames_AreRead(t *testing.T) {
 	stable := &recordedStable{}
 	for _, err := range []error{
@@ -186,7 +186,7 @@ func TestTerms_RaftsOwnNames_AreRead(t *testing.T) {
 	wantTerms(t, s, 3, 2, "c")
 }
 
-// A form of a later version is refused by name, and never guessed.
+// A format of a later version is refused by name, and never guessed.
 func TestTerms_UnknownForm_IsRefused(t *testing.T) {
 	for _, b := range [][]byte{{}, {1, 2, 3}, append([]byte{2}, make([]byte, 16)...)} {
 		stable := &recordedStable{}
