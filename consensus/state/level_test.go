@@ -88,7 +88,7 @@ func TestCommand_CheckLevel(t *testing.T) {
 	c := Command{Op: OpMulti, Ops: []Command{{Op: OpCreate}, {Op: OpCheckAbsent}}}
 	var e *LevelError
 	if err := c.CheckLevel(6); !errors.As(err, &e) || *e != (LevelError{7, 6}) {
-		t.Error(err)
+		t.Errorf("CheckLevel(6): error %v, want a LevelError of 7 and 6", err)
 	}
 	c.Ops = c.Ops[:1]
 	if err := errors.Join(c.CheckLevel(0), (&Command{Op: OpSync}).CheckLevel(0)); err != nil {

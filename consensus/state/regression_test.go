@@ -44,7 +44,7 @@ func TestRegression_Restore_NothingBehindTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.Write(append(plain.Bytes(), 0)); err != nil || w.Close() != nil {
-		t.Fatal(err)
+		t.Fatalf("compressing: error %v, want none, and none from Close", err)
 	}
 	if _, err := ReadSnapshot(&out); err == nil {
 		t.Error("a byte behind the last block was ignored")
@@ -73,14 +73,14 @@ func TestRegression_Apply_NothingBehindCommands(t *testing.T) {
 
 // A count of 1<<63 and more became negative, which passed for a batch without
 // commands in CheckBatch and for one without an end in Apply.
-func TestRegression_Group_CountBeyondInt(t *testing.T) {
+func TestRegression_Batch_CountBeyondInt(t *testing.T) {
 	for _, count := range []int{-1, -1 << 63} {
-		g := Batch{Origin: Origin{1, 1}, First: 0, Count: count}
-		if CheckBatch(&g) == nil {
-			t.Errorf("count %d: CheckBatch accepts it", count)
+		batch := Batch{Origin: Origin{1, 1}, First: 0, Count: count}
+		if CheckBatch(&batch) == nil {
+			t.Errorf("count %d: CheckBatch accepts it, want an error", count)
 		}
-		if New().Apply(1, 1, AppendEntry(nil, 1, []Batch{g}), &recorder{}) == nil {
-			t.Errorf("count %d: Apply accepts it", count)
+		if New().Apply(1, 1, AppendEntry(nil, 1, []Batch{batch}), &recorder{}) == nil {
+			t.Errorf("count %d: Apply accepts it, want an error", count)
 		}
 	}
 }

@@ -216,7 +216,8 @@ func TestMachine_Restore_KeyedRetry(t *testing.T) {
 	g.must(1, create("/b"))
 	restored, err := ReadSnapshot(bytes.NewReader(write(t, g.m)))
 	if err != nil || restored.Digest() != g.m.Digest() {
-		t.Fatal(err)
+		t.Fatalf("restore: error %v, digests equal: %t; want no error, equal digests", err,
+			err == nil && restored.Digest() == g.m.Digest())
 	}
 	s := g.m.Snapshot()
 	if s.OnlyState(); len(s.keys) != 0 || len(g.m.keys.queue) != 1 {
