@@ -399,7 +399,7 @@ func TestWatch_TooOld(t *testing.T) {
 	c.get("/v1/watches/a?since="+zxid).want(410).has("parameter", "since").contains("read the znodes again")
 	_, err := c.with("Last-Event-ID: " + zxid).open("/v1/watches/a")
 	if err == nil || !strings.Contains(err.Error(), "410") {
-		t.Error(err)
+		t.Errorf("error %v, want status 410", err)
 	}
 	c.post("/v1/znodes/b", "").want(201)
 	c.put("/v1/znodes/b", "").want(200)

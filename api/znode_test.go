@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -184,8 +185,8 @@ func TestZnode_Children(t *testing.T) {
 		}
 		after = a.text("next")
 	}
-	if fmt.Sprint(all) != "[B a b c secret ä]" {
-		t.Errorf("paged: %q", all)
+	if want := []string{"B", "a", "b", "c", "secret", "ä"}; !slices.Equal(all, want) {
+		t.Errorf("pages of children: %q, want %q", all, want)
 	}
 	a = c.get(r + "?children&stat&data&limit=5").want(200)
 	a.has("children.1.name", "a").has("children.1.data", "data of a").has("children.1.stat.version", 0)

@@ -102,6 +102,6 @@ func TestReporter_ManagerGone_Ends(t *testing.T) {
 		condition: func() (string, bool) { return waiting, false },
 	}
 	if err := r.run(t.Context()); !errors.Is(err, gone) {
-		t.Error(err)
+		t.Errorf("run: error %v, want %v", err, gone)
 	}
 }

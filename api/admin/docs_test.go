@@ -12,6 +12,6 @@ func TestMerge_RefusesWhatIsThereTwice(t *testing.T) {
 	}
 	if err := merge(into, object{"a": object{"b": "1"}}, ""); err == nil ||
 		!strings.Contains(err.Error(), "/a/b") {
-		t.Error(err)
+		t.Errorf("merge: error %v, want one that names /a/b", err)
 	}
 }

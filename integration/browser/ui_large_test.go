@@ -48,7 +48,7 @@ func createMany(t *testing.T, server, path string, n int) {
 func TestUI_Tree_AMillionChildren(t *testing.T) {
 	server := zklitetest.Start(t).HTTPAddrs()[0]
 	if resp, err := http.Post("http://"+server+"/v1/znodes/many", "", nil); err != nil || resp.Body.Close() != nil {
-		t.Fatal(err)
+		t.Fatalf("creating: error %v, want none, and none from closing the body", err)
 	}
 	createMany(t, server, "/many", million)
 	p := ui(t, server, 1280, "tree/")

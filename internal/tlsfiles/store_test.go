@@ -124,7 +124,7 @@ func read(t *testing.T, path string) string {
 func FuzzStore(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.*")
 	if err != nil || len(files) == 0 {
-		f.Fatal(err)
+		f.Fatalf("files %v, error %v; want at least one", files, err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

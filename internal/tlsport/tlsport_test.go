@@ -181,7 +181,7 @@ func TestHandshake_IsBoundedInTime(t *testing.T) {
 	}
 	var unshaken *HandshakeError
 	if err := <-p.failed; !errors.As(err, &unshaken) {
-		t.Error(err)
+		t.Errorf("error %T %v, want one of a handshake", err, err)
 	}
 	if done, failed, refused := h.Counts(); done != 0 || failed != 1 || refused != 0 {
 		t.Errorf("handshakes: %d done, %d failed, %d refused; want 0, 1, 0", done, failed, refused)
