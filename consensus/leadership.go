@@ -60,7 +60,7 @@ func (n *Node) watchLeadership() {
 		case <-events:
 		case <-own.refused():
 			// An entry was refused although this server still leads, as during a
-			// transfer: start afresh, but not in a tight loop.
+			// transfer: start again, but not in a tight loop.
 			select {
 			case <-n.ctx.Done():
 				return

@@ -36,7 +36,7 @@ type Batcher struct {
 	propose Propose
 	stats   *Stats
 	logger  *slog.Logger
-	ctx     context.Context // ends with the leadership, or when its streams must start afresh
+	ctx     context.Context // ends with the leadership, or when its streams must start again
 	abort   context.CancelFunc
 	wake    chan struct{} // capacity 1
 	arrived time.Time     // Run's own: oldest, of what was taken last
@@ -230,7 +230,7 @@ type Stats struct {
 	arrived                 time.Time  // when the first command of the last entry came
 }
 
-// Begin starts all statistics afresh, with a leadership.
+// Begin starts all statistics from the start, with a leadership.
 func (s *Stats) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +278,7 @@ func (s *Stats) Sizes() (last, smallest, largest int64) {
 	return s.last, s.smallest, s.largest
 }
 
-// ResetSizes starts the statistics of Sizes afresh.
+// ResetSizes starts the statistics of Sizes again.
 func (s *Stats) ResetSizes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -188,7 +188,7 @@ func (q *Queue) Origin() state.Origin {
 
 // Renumber begins a new incarnation: the log contains one that is later than ours, and
 // drops all that we send. Nothing pending has had an effect, so everything is
-// numbered anew. Only the applying goroutine may call it.
+// numbered again. Only the applying goroutine may call it.
 func (q *Queue) Renumber(incarnation uint64) {
 	q.mu.Lock()
 	q.origin.Incarnation = incarnation

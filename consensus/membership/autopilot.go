@@ -18,7 +18,7 @@ import (
 type Autopilot struct {
 	// StableTime is for how long a server must have been connected and caught up, without a break, for its vote.
 	StableTime time.Duration
-	// RemoveAfter is after how much time without a connection a server is removed; 0: never. The time begins anew with
+	// RemoveAfter is after how much time without a connection a server is removed; 0: never. The time begins again with
 	// each leader.
 	RemoveAfter time.Duration
 	// MinVoters is how many voters are left at least when one is removed.
