@@ -36,6 +36,8 @@ var ceilings = map[string]int{
 	"walk: a session's expiry":                               15,
 	"walk: create through a follower":                        70,
 	"walk: getData with a watch":                             24,
+	"afternoon: files":                                       33,
+	"afternoon: lines":                                       7500,
 	"server: files":                                          300,
 	"server: files over 400 lines":                           0,
 	"server: files shorter than 120 lines, percent":          29,
@@ -148,25 +150,35 @@ func shape(t *testing.T) map[string]int {
 	return n
 }
 
-// countWalks counts the files of the walks in docs/ARCHITECTURE.md, which must exist.
+// countWalks counts the files of the walks in docs/ARCHITECTURE.md, which must exist, and what is read in an afternoon.
 func countWalks(t *testing.T, n map[string]int) {
 	t.Helper()
 	item := regexp.MustCompile(`(?ms)^- \*\*(.*?)\*\*:(.*?)(?:^- |\z)`)
-	files := regexp.MustCompile("`([^`{]*)(?:\\{([^}]*)\\})?([^`]*)`")
 	text := section(t, architecture, "## Walks, file by file")
 	for at := item.FindStringSubmatchIndex(text); at != nil; at = item.FindStringSubmatchIndex(text) {
 		name, list := text[at[2]:at[3]], text[at[4]:at[5]]
 		text = text[at[5]:]
-		for _, m := range files.FindAllStringSubmatch(list, -1) {
-			for _, part := range strings.Split(m[2], ",") {
-				file := m[1] + part + m[3]
-				if _, err := os.Stat(file); err != nil {
-					t.Errorf("%s: the walk %q names %s: %v", architecture, name, file, err)
-				}
-				n["walk: "+name]++
+		n["walk: "+name] = len(namedFiles(list))
+		for _, file := range namedFiles(list) {
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: the walk %q names %s: %v", architecture, name, file, err)
 			}
 		}
 	}
+	for _, file := range namedFiles(section(t, architecture, "## An afternoon's reading")) {
+		n["afternoon: files"]++
+		n["afternoon: lines"] += strings.Count(read(t, file), "\n")
+	}
+}
+
+// namedFiles are the files that a text names in backquotes, several of a folder as `folder/{a,b}.go`.
+func namedFiles(text string) (names []string) {
+	for _, m := range regexp.MustCompile("`([^`{]*)(?:\\{([^}]*)\\})?([^`]*\\.go)`").FindAllStringSubmatch(text, -1) {
+		for _, part := range strings.Split(m[2], ",") {
+			names = append(names, m[1]+part+m[3])
+		}
+	}
+	return names
 }
 
 // countDecls counts what a file of the server's declares.

@@ -230,7 +230,7 @@ type Stats struct {
 	arrived                 time.Time  // when the first command of the last entry came
 }
 
-// Begin starts all statistics from the start, with a leadership.
+// Begin resets all statistics when a leadership begins.
 func (s *Stats) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +278,7 @@ func (s *Stats) Sizes() (last, smallest, largest int64) {
 	return s.last, s.smallest, s.largest
 }
 
-// ResetSizes starts the statistics of Sizes again.
+// ResetSizes resets the statistics of Sizes.
 func (s *Stats) ResetSizes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
