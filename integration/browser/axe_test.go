@@ -19,7 +19,7 @@ type violation struct {
 	} `json:"nodes"`
 }
 
-// axe runs axe-core's rules of WCAG 2.1 A and AA on what is shown.
+// axe runs axe-core's rules of WCAG 2.1 A and AA on the visible page.
 func (p *tab) axe() []violation {
 	p.t.Helper()
 	source, err := os.ReadFile("testdata/axe/axe.min.js")

@@ -13,8 +13,8 @@ import (
 	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
-// TestPage_RealServers repeats a story of the simulator on three servers by one button, and
-// what is done to the leader by the form.
+// TestPage_RealServers repeats a story of the simulator on three servers with one button, and faults of the leader with
+// the form.
 func TestPage_RealServers(t *testing.T) {
 	servers := strings.Join(zklitetest.Start(t, zklitetest.WithServers(3)).Addrs(), ",")
 	p := openAt(t, serverOf(t, serve.New(serve.Options{

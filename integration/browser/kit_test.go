@@ -56,7 +56,7 @@ type tab struct {
 	t    *testing.T
 	ctx  context.Context
 	base string
-	// refusals says that answers with an error's status are part of the test.
+	// refusals declares that answers with an error's status are part of the test.
 	refusals bool
 
 	mu       sync.Mutex

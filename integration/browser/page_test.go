@@ -82,7 +82,7 @@ func TestPage_Algorithms_CountsEqual(t *testing.T) {
 // TestPage_Process_CrashAndRecover clicks a process in the picture, and then on its card.
 func TestPage_Process_CrashAndRecover(t *testing.T) {
 	p := open(t, 1280, fragment(bully, 2))
-	p.click(`#topology .node:nth-of-type(6)`) // N32: behind it the dots
+	p.click(`#topology .node:nth-of-type(6)`) // N32: the dots follow it
 	name := p.text("#inspector h2")
 	if !strings.HasPrefix(name, "N") {
 		t.Fatalf("the menu says %q", name)
@@ -131,8 +131,8 @@ func TestPage_Message_LoseRepeatDelay(t *testing.T) {
 	}
 }
 
-// TestPage_Process_CutOffAndSlowLink parts a process, alone and with another, from the rest, and
-// slows a link of it. What is done then happens in the run.
+// TestPage_Process_CutOffAndSlowLink cuts off a process, alone and with another, from the rest, and slows one of its
+// links. Both happen in the run.
 func TestPage_Process_CutOffAndSlowLink(t *testing.T) {
 	p := open(t, 1280, "")
 	const central = "mutex --algorithm central --n 3"
@@ -248,8 +248,7 @@ func TestPage_Compare_LaysTwoRunsOver(t *testing.T) {
 	}
 }
 
-// TestPage_Error_KeepsTheRun: what the simulator says of a wrong line stands there, and the
-// run before it stays.
+// TestPage_Error_KeepsTheRun: the page shows the simulator's error for a wrong line, and keeps the run before it.
 func TestPage_Error_KeepsTheRun(t *testing.T) {
 	p := open(t, 1280, fragment(bully, 2))
 	before := p.text("#processes")

@@ -19,7 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
-// TestUI_Views_Hostile: names that are markup or reorder text are shown as what they are in each view that has names.
+// TestUI_Views_Hostile: each view that has names shows names that are markup, or reorder text, literally.
 func TestUI_Views_Hostile(t *testing.T) {
 	const name, shown = "<img src=x onerror=alert(1)>\u202e\u200b{x}", `<img src=x onerror=alert(1)>\u{202e}\u{200b}{x}`
 	anew(t, "/strange", "")
@@ -121,7 +121,7 @@ func TestUI_Login_ByCertificate(t *testing.T) {
 	pair := ca.Issue(t, "admin", nil)
 	to := &atomic.Value{}
 	to.Store(&url.URL{Scheme: "https", Host: e.HTTPAddrs()[0]})
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, // the server's certificate is not what is tested
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, // the server's certificate is not under test
 		Certificates: []tls.Certificate{{Certificate: [][]byte{pair.Cert.Raw}, PrivateKey: pair.Key}}}}
 	t.Cleanup(transport.CloseIdleConnections)
 	p := ui(t, front(t, to, transport), 1280, "load")

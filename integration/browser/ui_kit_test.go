@@ -72,7 +72,7 @@ func (p *tab) disabled(text string) bool {
 	return eval[bool](p, find+`.disabled`)
 }
 
-// pressNamed clicks the first button that can be pressed and whose accessible name begins so.
+// pressNamed clicks the first enabled button whose accessible name begins with name.
 func (p *tab) pressNamed(label string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`(() => { const b = document.querySelector('button[aria-label^=%s]:enabled');
@@ -106,7 +106,7 @@ func (p *tab) choose(label, value string) {
 		in, quote(label), quote(value)))
 }
 
-// said waits until the page says that something was done, or has failed.
+// said waits until the page reports success or failure of an action.
 func (p *tab) said(want string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`(document.querySelector("#said").textContent + [...document.querySelectorAll("dialog .error")].map((e) => e.textContent)).includes(%s)`,

@@ -43,8 +43,8 @@ func createMany(t *testing.T, server, path string, n int) {
 	}
 }
 
-// TestUI_Tree_AMillionChildren scrolls through them: only what is seen exists as rows and comes over the network, and
-// no answer needs more than a page.
+// TestUI_Tree_AMillionChildren scrolls through them: only visible ones exist as rows and come over the network, and no
+// answer exceeds a page.
 func TestUI_Tree_AMillionChildren(t *testing.T) {
 	server := zklitetest.Start(t).HTTPAddrs()[0]
 	if resp, err := http.Post("http://"+server+"/v1/znodes/many", "", nil); err != nil || resp.Body.Close() != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
-// widths are those of a desk and of a telephone.
+// widths are those of a desktop and of a telephone.
 var widths = []int{1280, 400}
 
 // outage opens the Ensemble view of server 1 of three as the administrator, while all are well.
@@ -35,13 +35,13 @@ func (p *tab) width(width int) {
 	p.until(fmt.Sprintf("innerWidth === %d", width))
 }
 
-// answering waits until the view says of so many servers how they stand.
+// answering waits until the view shows the state of that many servers.
 func (p *tab) answering(n int) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`[...document.querySelectorAll("#members tbody tr")].filter((r) => r.cells.length === 9).length === %d`, n))
 }
 
-// says waits for an element with this text, whatever breaks its lines.
+// says waits for an element with this text, wherever its lines break.
 func (p *tab) says(selector, text string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`[...document.querySelectorAll(%s)].some((e) => e.textContent.trim().replace(/\s+/g, " ").includes(%s))`,
@@ -243,7 +243,7 @@ func TestRegression_UI_NoMajority(t *testing.T) {
 	p.says(".data pre", "what was written")
 }
 
-// TestRegression_UI_Removed: the page of a server that was removed while it runs does not call for others to be started.
+// TestRegression_UI_Removed: the page of a server that was removed while it runs does not ask to start other servers.
 func TestRegression_UI_Removed(t *testing.T) {
 	e, p := outage(t)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+e.HTTPAddrs()[1]+"/v1/cluster/members/1", http.NoBody)

@@ -148,7 +148,7 @@ func TestUI_Tree_ReadOnly(t *testing.T) {
 	}
 }
 
-// TestUI_Tree_Hostile: names and data that are markup, reorder text, or are large, are shown as what they are.
+// TestUI_Tree_Hostile: names and data that are markup, reorder text, or are large, are shown literally.
 func TestUI_Tree_Hostile(t *testing.T) {
 	anew(t, "/hostile", "")
 	names := map[string]string{ // and how the page writes them

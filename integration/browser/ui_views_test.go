@@ -32,7 +32,7 @@ func (p *tab) downloads() string {
 	return dir
 }
 
-// TestUI_Sessions shows at server 1 a session whose client is at server 3, and ends it.
+// TestUI_Sessions shows at server 1 a session whose client is connected to server 3, and ends it.
 func TestUI_Sessions(t *testing.T) {
 	c, err := client.Connect(t.Context(), shared.Addrs()[2], client.WithSessionTimeout(20*time.Second))
 	if err != nil {
@@ -85,7 +85,7 @@ func as(t *testing.T, header, method, target string) {
 	}
 }
 
-// TestUI_Locks shows who holds what and who waits, and a deadlock until it is none.
+// TestUI_Locks shows holders and waiters, and a deadlock until it is resolved.
 func TestUI_Locks(t *testing.T) {
 	a, ofA := session(t, "60s")
 	b, ofB := session(t, "60s")
@@ -169,7 +169,7 @@ func TestUI_Events(t *testing.T) {
 	p.until(`document.querySelector("#stream").textContent !== "live"`)
 	at := count
 	write(10)
-	// The way to another server: its page goes on there where this one has stopped.
+	// The link to another server: its page continues where this one has stopped.
 	p.until(`document.querySelectorAll("#elsewhere a").length === 2`)
 	links := eval[[]string](p, `[...document.querySelectorAll("#elsewhere a")].map((a) => a.href)`)
 	for _, link := range links {
@@ -199,8 +199,8 @@ func (p *tab) wantEvents(from, to int) {
 	}
 }
 
-// TestUI_Events_BehindOneName: where one name leads to several servers, the page goes on at once at another of them, and
-// nothing is lost or comes twice.
+// TestUI_Events_BehindOneName: where one name leads to several servers, the page continues at once at another of them,
+// and loses and repeats nothing.
 func TestUI_Events_BehindOneName(t *testing.T) {
 	e := zklitetest.Start(t, zklitetest.WithServers(3))
 	const at, next = 1, 2
