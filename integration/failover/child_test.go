@@ -14,7 +14,7 @@ import (
 // and elect run: it is the directory where the children of one path meet.
 const childVariable = "ZK_LITE_TEST_CHILD"
 
-// nameVariable names whose child it is.
+// nameVariable holds the child's name.
 const nameVariable = "ZK_LITE_TEST_NAME"
 
 // childPoll is how often a child looks whether it may end.

@@ -17,13 +17,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// cutOff is the longest a client may be in the way: the 40 s of a write without
-// progress and something for a busy machine. Most are cut off sooner.
+// cutOff is the longest that a client may keep its connection: the 40 s of a write without progress, and a margin for a
+// busy machine. Most are cut off sooner.
 const cutOff = 50 * time.Second
 
-// TestFailover_BadClients: a client that does not read, one that says nothing
-// and one that says nonsense lose their own connections; the writers beside
-// them notice nothing.
+// TestFailover_BadClients: a client that does not read, one that sends nothing and one that sends nonsense lose their
+// own connections; the writers beside them notice nothing.
 func TestFailover_BadClients(t *testing.T) {
 	e := start(t, 3, cluster.Options{
 		Config: map[string]string{"limits.outboxBytes": "1MiB"}})
@@ -116,8 +115,8 @@ func doesNotReadReplies(t *testing.T, s *cluster.Server) {
 	waitGone(t, s, nc.LocalAddr().String())
 }
 
-// doesNotReadEvents watches everything, goes on with its pings, and never
-// reads. Its long session timeout must not help it.
+// doesNotReadEvents watches everything, keeps sending pings, and never reads. Its long session timeout must not help
+// it.
 func doesNotReadEvents(t *testing.T, s *cluster.Server) {
 	nc, _ := rawSession(t, s, 10*time.Second)
 	rawWrite(t, nc, wire.AppendRequest(nil, wire.RequestHeader{Xid: 1, Type: wire.OpAddWatch},

@@ -95,8 +95,7 @@ func stillThere(t *testing.T, e *cluster.Ensemble, session cluster.Session, path
 	})
 }
 
-// checkClockMoved makes sure that the clocks are the servers': the time of a znode is
-// that of the leader.
+// checkClockMoved checks that the clocks are the servers': the time of a znode is the leader's.
 func checkClockMoved(t *testing.T, e *cluster.Ensemble) {
 	t.Helper()
 	c := e.Leader().Connect(t, cluster.ConnectOptions{})

@@ -15,8 +15,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// damaged is the state that the tests of damage start from: an ensemble under
-// load with one follower killed, whose files may be changed.
+// damaged returns the state in which the tests of damage begin: an ensemble under load with one follower killed, whose
+// files may be changed.
 func damaged(t *testing.T, o cluster.Options) (*cluster.Ensemble, *load, *cluster.Server) {
 	t.Helper()
 	e := start(t, 3, o)
@@ -66,8 +66,7 @@ func writeFile(t *testing.T, path string, b []byte) {
 	}
 }
 
-// refuses starts a server that must not serve: it must end by itself with an
-// error that names the file, or the words given.
+// refuses starts a server that must not serve: it must exit with an error that names the file, or the given words.
 func refuses(t *testing.T, s *cluster.Server, named ...string) {
 	t.Helper()
 	before := len(s.Log())
@@ -104,10 +103,9 @@ func endOfRecords(t *testing.T, b []byte) int {
 	return off
 }
 
-// TestFailover_TornLastRecord leaves the beginning of a record behind the last one
-// of a killed server's log, as a power cut in the middle of a write does: it must
-// start without repair and catch up. (The last whole record may have been durable
-// before the kill; to cut that one short is damage, and refused.)
+// TestFailover_TornLastRecord leaves the beginning of a record after the last one of a killed server's log, as a power
+// cut in the middle of a write does: the server must start without repair and catch up. (The last whole record may have
+// been durable before the kill; to cut that one short is damage, and refused.)
 func TestFailover_TornLastRecord(t *testing.T) {
 	e, l, victim := damaged(t, cluster.Options{})
 	path, b, _ := written(t, victim)
@@ -124,8 +122,8 @@ func TestFailover_TornLastRecord(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestFailover_FlippedBitInLog: a damaged record is never served; the server
-// refuses to start and names the file, and the others go on.
+// TestFailover_FlippedBitInLog: a damaged record is never served; the server refuses to start and names the file, and
+// the others keep serving.
 func TestFailover_FlippedBitInLog(t *testing.T) {
 	e, l, victim := damaged(t, cluster.Options{})
 	path, b, end := written(t, victim)
@@ -176,16 +174,15 @@ func TestFailover_FlippedBitInSnapshot(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestFailover_WipedDisk: a server that has lost its disk would forget what it
-// has voted and acknowledged. It must refuse, and must not form an ensemble of
-// its own.
+// TestFailover_WipedDisk: a server that has lost its disk would forget its votes and what it has acknowledged. It must
+// refuse, and must not form an ensemble of its own.
 func TestFailover_WipedDisk(t *testing.T) {
 	e, l, victim := damaged(t, cluster.Options{})
 	victim.Wipe()
 	before := len(victim.Log())
 	victim.Start()
 	l.waitProgress(200)
-	// It may end, or stay and go on asking; it must say why and must not serve.
+	// It may exit, or keep asking; it must report why and must not serve.
 	wait.Succeeds(t, "it says that its directory is empty", func() error {
 		if said := victim.Log()[before:]; !strings.Contains(said, "data directory is empty") {
 			return fmt.Errorf("it says: %s", said)

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// Two servers with so few descriptors have no room for so many sessions.
+	// Two servers with that few descriptors have no room for all these sessions.
 	fewDescriptors = 2600
 	manySessions   = 6000
 	manyTimeout    = 30 * time.Second
 	awayFor        = 5 * time.Second // the killed leader
-	// soon is how long the leader may take until it serves, and then the sessions to be back.
+	// soon is how long the leader may take until it serves, and then the sessions to reconnect.
 	soon = 5 * time.Second
-	// probe is how long a server may take to say how it is.
+	// probe is how long a server may take to answer a health check.
 	probe = time.Second
 )
 
-// limited runs servers that may have so many files open.
+// limited runs servers with a limit of open files.
 func limited(descriptors int) func(int) []string {
 	return func(int) []string {
 		return []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, descriptors), "sh"}
@@ -49,7 +49,7 @@ func answers(s *cluster.Server, path string, want int) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
-// healthy is an error if a server does not say that it lives, and serves, by either port.
+// healthy returns an error unless a server reports by either port that it lives and serves.
 func healthy(s *cluster.Server) error {
 	_, err := s.Mode()
 	return errors.Join(err, answers(s, "/livez", http.StatusOK), answers(s, "/readyz", http.StatusOK))
@@ -109,10 +109,9 @@ func absent(clients []*client.Client) (away, expired int) {
 	return away, expired
 }
 
-// TestDescriptors_LeaderRestarted: a leader dies whose clients, with those that the two
-// survivors have, are more than these have descriptors for. The survivors must turn the rest away
-// and keep descriptors for each other, for the leader when it comes back, and for those who ask
-// how they are. They once did not: clients held all of them, and the leader was not
+// TestDescriptors_LeaderRestarted: a leader dies whose clients, together with those of the two survivors, need more
+// descriptors than these have. The survivors must turn the rest away and keep descriptors for each other, for the
+// leader when it restarts, and for health checks. They once did not: clients held all of them, and the leader was not
 // back after two minutes.
 func TestDescriptors_LeaderRestarted(t *testing.T) {
 	e := start(t, 3, cluster.Options{Wrap: limited(fewDescriptors), Config: map[string]string{"tickTime": "2000"}})
@@ -166,8 +165,8 @@ func TestDescriptors_LeaderRestarted(t *testing.T) {
 	}
 }
 
-// TestDescriptors_Health: the clients of one server take what they get, and it says that it is
-// well all the same.
+// TestDescriptors_Health: the clients of one server take every descriptor that they get, and it still reports that it
+// is healthy.
 func TestDescriptors_Health(t *testing.T) {
 	const descriptors, crowd = 600, 575
 	e := start(t, 1, cluster.Options{Wrap: limited(descriptors)})

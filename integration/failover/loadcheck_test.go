@@ -28,15 +28,15 @@ func (l *load) check() {
 	l.t.Logf("%d creates acknowledged, %d of unknown outcome", acked, unknown)
 }
 
-// holds is what a server holds of a load.
+// holds is a server's part of the data of a load.
 type holds struct {
 	names    []string          // the root's children
 	versions map[*writer]int   // of the writers' own znodes
 	missing  map[*writer]error // why one has none
 }
 
-// read asks a server, behind a sync. The connection may be lost when the ensemble still
-// changes by itself, as a busy machine's does; then it is asked again.
+// read reads from a server, after a sync. The connection may break while the ensemble still changes by itself, as on a
+// busy machine; then it is repeated.
 func (l *load) read(s *cluster.Server) (h holds, err error) {
 	l.t.Helper()
 	wait.Succeeds(l.t, fmt.Sprintf("server %d tells what it holds", s.ID),
@@ -131,8 +131,7 @@ func (w *writer) checkSets(s *cluster.Server, version int, err error) {
 	}
 }
 
-// checkKept fails the test if a writer whose home is not among the dead ever
-// lost its connection.
+// checkKept fails the test if a writer of a server that did not die ever lost its connection.
 func (l *load) checkKept(dead ...*cluster.Server) {
 	l.t.Helper()
 	for _, w := range l.writers {

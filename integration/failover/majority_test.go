@@ -82,9 +82,8 @@ func checkNotServing(t *testing.T, s *cluster.Server) {
 	}
 }
 
-// TestFailover_MinorityWritesNothing: what a server without a majority was
-// asked to write, and could not, must not show up later as acknowledged; it may
-// show up, once, as what its client knows to be of unknown outcome.
+// TestFailover_MinorityWritesNothing: a write that a server without a majority could not commit must not appear later
+// as acknowledged. It may appear, once, as one whose outcome its client knows to be unknown.
 func TestFailover_MinorityWritesNothing(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/minority")

@@ -52,7 +52,7 @@ func (h *hoarder) create(n int) (created int) {
 	return created
 }
 
-// fill creates until nothing more has room, and goes on for a while. It returns how many were created.
+// fill creates until the tree is full, and continues for a while. It returns the number created.
 func (h *hoarder) fill(atOnce int) (created int) {
 	h.t.Helper()
 	for refused := 0; refused < 500; {

@@ -26,7 +26,7 @@ func refusing(code syscall.Errno, match func(path string) bool) disk.Fault {
 	}
 }
 
-// stableOrLog names what a server must write to vote and to follow.
+// stableOrLog names the files that a server must write to vote and to follow.
 func stableOrLog(path string) bool {
 	return inLog(path) || filepath.Base(path) == "raftlog" || filepath.Base(path) == "stable.db"
 }

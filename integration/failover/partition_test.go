@@ -19,8 +19,8 @@ const (
 	networkPace = 2 * time.Millisecond
 )
 
-// networked starts n servers, each in a network namespace of its own, and
-// returns false where the machine's owner has said that this is not permitted.
+// networked starts n servers, each in a network namespace of its own, and returns false where the machine's owner has
+// forbidden this.
 func networked(t *testing.T, n int) (*cluster.Ensemble, *network.Network, bool) {
 	t.Helper()
 	if !cluster.Privileged() {
@@ -34,7 +34,7 @@ func networked(t *testing.T, n int) (*cluster.Ensemble, *network.Network, bool) 
 // partition is one way to break a network of three servers.
 type partition struct {
 	name string
-	// apart says which links go; a and b are the followers.
+	// apart lists the links to cut; a and b are the followers.
 	apart func(w *network.Network, leader, a, b int)
 	// alone is the server that cannot take part while it lasts, 0: none.
 	alone func(leader, a, b int) int
@@ -73,9 +73,9 @@ func partitions() []partition {
 	}
 }
 
-// TestPartition_EveryWay breaks the network between the servers in every way,
-// with clients at all of them. Two servers that reach each other must go on, what
-// was acknowledged must stay, and when the network is whole so is the ensemble.
+// TestPartition_EveryWay breaks the network between the servers in every way, with clients at all of them. Two servers
+// that reach each other must keep serving, acknowledged writes must stay, and when the network is whole so is the
+// ensemble.
 func TestPartition_EveryWay(t *testing.T) {
 	t.Parallel()
 	e, w, allowed := networked(t, 3)
@@ -165,9 +165,8 @@ func TestPartition_BadNetwork(t *testing.T) {
 	t.Logf("packets: %+v", w.Counts())
 }
 
-// TestPartition_HalfOpenClients: clients whose packets vanish, in one direction
-// or both, cannot close their connections. Those that only vanish end with
-// their sessions; the others notice nothing.
+// TestPartition_HalfOpenClients: clients whose packets vanish, in one direction or both, cannot close their
+// connections. Their connections end with their sessions; other clients notice nothing.
 func TestPartition_HalfOpenClients(t *testing.T) {
 	t.Parallel()
 	e, w, allowed := networked(t, 3)

@@ -34,7 +34,7 @@ func TestFailover_FollowerPaused(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// withoutHome is the part of a load whose writers are not at home on a server.
+// withoutHome returns the part of a load whose writers use other servers.
 func withoutHome(l *load, away *cluster.Server) *load {
 	part := &load{t: l.t, e: l.e, root: l.root, stop: l.stop}
 	for _, w := range l.writers {
@@ -45,11 +45,10 @@ func withoutHome(l *load, away *cluster.Server) *load {
 	return part
 }
 
-// TestFailover_LeaderPaused: a leader that stands still keeps its connections
-// open and answers nothing, so only time tells. Another is elected; the old one,
-// awake again, must acknowledge nothing that the others do not have.
+// TestFailover_LeaderPaused: a paused leader keeps its connections open and answers nothing, so only timeouts reveal
+// it. Another is elected; the old one, when it continues, must acknowledge nothing that the others do not have.
 func TestFailover_LeaderPaused(t *testing.T) {
-	// With the usual tick clients are not let go before 2 s without a leader.
+	// With the usual tick, servers disconnect clients only after 2 s without a leader.
 	e := start(t, 3, cluster.Options{Config: map[string]string{"tickTime": "2000"}})
 	l := startLoad(t, e, "/still")
 	l.waitProgress(50)
@@ -78,9 +77,8 @@ func TestFailover_LeaderPaused(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestFailover_SessionMoves: a session whose server dies goes on at another,
-// with its ephemeral and nothing lost; one whose client does not come back
-// ends, and its ephemeral with it, on all servers.
+// TestFailover_SessionMoves: a session whose server dies continues at another, with its ephemeral and nothing lost. One
+// whose client does not reconnect ends, and its ephemeral with it, on all servers.
 func TestFailover_SessionMoves(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
 	leader := e.Leader()

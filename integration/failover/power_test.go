@@ -25,8 +25,7 @@ const (
 	powerPace = time.Millisecond
 )
 
-// onDisks starts n servers on disks that can fail, and returns false where the
-// machine's owner has said that this is not permitted.
+// onDisks starts n servers on disks that can fail, and returns false where the machine's owner has forbidden this.
 func onDisks(t *testing.T, n int, config map[string]string) (*cluster.Ensemble, []*disk.Disk, bool) {
 	t.Helper()
 	if !cluster.Privileged() {
@@ -37,16 +36,15 @@ func onDisks(t *testing.T, n int, config map[string]string) (*cluster.Ensemble, 
 	return start(t, n, cluster.Options{Disks: disks, Config: config}), disks, true
 }
 
-// briefly waits up to so long, while the clients work.
+// briefly waits for a random time below most, while the clients work.
 func briefly(t *testing.T, rng *rand.Rand, most time.Duration) {
 	t.Helper()
 	wait.Steadily(t, "the clients work", time.Duration(rng.Int64N(int64(most))),
 		func() error { return nil })
 }
 
-// TestPower_AllCutUnderLoad_LosesNothing cuts the power of all servers at once, and of
-// one after the other, at random moments under load. What was not synced is gone, or a
-// random part of it; nothing that was acknowledged may be.
+// TestPower_AllCutUnderLoad_LosesNothing cuts the power of all servers at once, and of one after the other, at random
+// moments under load. Unsynced writes are lost, or a random part of them; acknowledged ones must not be.
 func TestPower_AllCutUnderLoad_LosesNothing(t *testing.T) {
 	t.Parallel()
 	if e, disks, allowed := onDisks(t, 3, map[string]string{"snapCount": "200"}); allowed {
@@ -128,8 +126,8 @@ func cutUnderLoad(t *testing.T, e *cluster.Ensemble, disks []*disk.Disk, most in
 	}
 }
 
-// TestPower_EveryDiskLies_IsNoticed is the control of the test before: the same with disks
-// that say that they have written and have not must be seen to lose what was acknowledged.
+// TestPower_EveryDiskLies_IsNoticed is the control of the test before: with disks that acknowledge writes that they
+// have not made, the test must see acknowledged writes lost.
 func TestPower_EveryDiskLies_IsNoticed(t *testing.T) {
 	t.Parallel()
 	e, disks, allowed := onDisks(t, 3, nil)
@@ -149,7 +147,7 @@ func TestPower_EveryDiskLies_IsNoticed(t *testing.T) {
 		d.SetLying(true)
 	}
 	l.waitProgress(50)
-	l.end() // their sessions may be among what is lost
+	l.end() // their sessions may be among the losses
 	e.PowerCut()
 	for _, d := range disks {
 		d.SetLying(false)
@@ -169,11 +167,9 @@ func TestPower_EveryDiskLies_IsNoticed(t *testing.T) {
 	}
 }
 
-// TestPower_OneDiskLies cuts the power of one server whose disk lies, while the two others
-// work, and which stay for as long as it takes to bring it back. That is all that can be
-// promised: what it has acknowledged the other two have, or one of them, which then wins the
-// election. It comes back and catches up, or finds that its log is damaged and refuses to
-// start; then it is replaced.
+// TestPower_OneDiskLies cuts the power of one server whose disk lies, while the two others work and keep running until
+// it is back. No more can be promised: the other two have what it has acknowledged, or one of them, which then wins the
+// election. It catches up, or finds that its log is damaged and refuses to start; then it is replaced.
 func TestPower_OneDiskLies(t *testing.T) {
 	t.Parallel()
 	e, _, allowed := onDisks(t, 3, map[string]string{"snapCount": "200"})

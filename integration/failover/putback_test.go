@@ -15,7 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// The roots of what was written before and after copies of data directories were made.
+// The roots of the writes before and after copies of data directories were made.
 const rootBefore, rootLost = "/before", "/lost"
 
 // startChecked runs servers that compare themselves often, and let replaced disks in by a join secret.
@@ -37,7 +37,7 @@ func putBack(t *testing.T, e *cluster.Ensemble, old ...*cluster.Server) {
 		l.waitProgress(30)
 		l.end()
 	}
-	stopAll := func() { // those first, so that the others have what is committed without them
+	stopAll := func() { // those first, so that the others have the committed entries without them
 		for _, s := range append(slices.Clone(old), e.Servers()...) {
 			if s.Running() {
 				s.Stop()
@@ -85,7 +85,7 @@ func awaitAlarms(t *testing.T, halted string, servers ...*cluster.Server) {
 	}
 }
 
-// figure is one of a server's metrics, as soon as it serves: on a busy machine it may be out of touch for a moment.
+// figure returns one of a server's metrics, as soon as it serves: on a busy machine it may lose contact for a moment.
 func figure(t *testing.T, s *cluster.Server, name string) (value string) {
 	t.Helper()
 	wait.Succeeds(t, "a metric", func() error {
@@ -122,12 +122,12 @@ func replaceHalted(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
 	e.WaitServing()
 }
 
-// What a server says that may have the only copy.
+// The report of a server that may have the only copy.
 var onlyCopy = []string{"the majority may lack writes that were acknowledged", "`zk-lite recover`"}
 
 // TestHalt_TwoOfThreePutBack: two data directories are put back from copies, and those servers make another history.
-// The third one does not join. It says why, and names both histories and that it may have the only copy. The two serve
-// on, and report it. `zk-lite recover` makes the third one's history that of the ensemble.
+// The third one does not join. It reports why, and names both histories and that it may have the only copy. The two
+// keep serving, and report it. `zk-lite recover` makes the third one's history that of the ensemble.
 func TestHalt_TwoOfThreePutBack(t *testing.T) {
 	t.Parallel()
 	e := startChecked(t, 3)
@@ -193,7 +193,7 @@ func TestHalt_MajorityIsBehind(t *testing.T) {
 	recoverThird(t, e, old, third)
 }
 
-// recoverThird goes on with the third one's history.
+// recoverThird continues with the third one's history.
 func recoverThird(t *testing.T, e *cluster.Ensemble, old []*cluster.Server, third *cluster.Server) {
 	t.Helper()
 	for _, s := range old {
@@ -215,7 +215,7 @@ func recoverThird(t *testing.T, e *cluster.Ensemble, old []*cluster.Server, thir
 }
 
 // TestHalt_OnePutBack: the server whose directory was put back has forgotten its votes, and does not join. The others'
-// clients notice nothing; with an empty disk it comes back.
+// clients notice nothing; with an empty disk it can join again.
 func TestHalt_OnePutBack(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprintf("of %d", n), func(t *testing.T) {
@@ -242,8 +242,8 @@ func TestHalt_OnePutBack(t *testing.T) {
 	}
 }
 
-// TestHalt_FlippedBit: a bit of a follower's memory flips. That server halts and says since when; the others' clients
-// notice nothing; with an empty disk it comes back by a snapshot.
+// TestHalt_FlippedBit: a bit of a follower's memory flips. That server halts and reports since when; the others'
+// clients notice nothing; with an empty disk it recovers from a snapshot.
 func TestHalt_FlippedBit(t *testing.T) {
 	t.Parallel()
 	const data = "what is kept in memory, and nowhere else"

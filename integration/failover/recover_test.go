@@ -19,8 +19,8 @@ import (
 // drillVariable is how many znodes the drill has; "make drill" sets it to a million.
 const drillVariable = "ZK_LITE_TEST_DRILL_ZNODES"
 
-// TestRecover_Drill does what docs/operations.md tells for a majority that is lost for good: first nothing is left but a
-// backup, then one server of three. It says how long each step takes.
+// TestRecover_Drill follows docs/operations.md after the permanent loss of a majority: first with nothing but a backup,
+// then with one server of three. It logs how long each step takes.
 func TestRecover_Drill(t *testing.T) {
 	znodes, err := strconv.Atoi(cmp.Or(os.Getenv(drillVariable), "5000"))
 	if err != nil {
@@ -83,7 +83,7 @@ func join(t *testing.T, e *cluster.Ensemble, through, s *cluster.Server) {
 	e.WaitServing()
 }
 
-// writeBackup writes a backup of so many znodes with 100 bytes of data each.
+// writeBackup writes a backup of that many znodes with 100 bytes of data each.
 func writeBackup(t *testing.T, path string, znodes int) {
 	t.Helper()
 	m := state.New()

@@ -86,8 +86,8 @@ func catchesUp(t *testing.T, e *cluster.Ensemble, s *cluster.Server) {
 	s.Start()
 	e.WaitServing()
 	t.Logf("server %d serves after %v", s.ID, time.Since(at))
-	// A server says that it serves as soon as it has heard from the leader, and applies
-	// what it has missed while it does.
+	// A server reports that it serves as soon as it has contact with the leader, and applies the entries that it missed
+	// meanwhile.
 	wait.Succeeds(t, "the server has got a snapshot", func() error {
 		said := s.Log()[before:]
 		if !strings.Contains(said, "Installed remote snapshot") {
@@ -103,7 +103,7 @@ func lastIndex(t *testing.T, s *cluster.Server) int {
 	return metric(t, s, "raft_last_index")
 }
 
-// metric is one of a server's figures.
+// metric returns one of a server's metrics.
 func metric(t *testing.T, s *cluster.Server, name string) (value int) {
 	t.Helper()
 	wait.Succeeds(t, fmt.Sprintf("server %d tells its %s", s.ID, name), func() error {

@@ -22,7 +22,7 @@ const watchSeed = 1
 // oneShot is a watch that a client has left, and what has happened to it.
 type oneShot struct {
 	path  string
-	kind  string // "data", "exist" (of a znode that is not there) or "child"
+	kind  string // "data", "exist" (of a missing znode) or "child"
 	there bool   // whether the znode is
 	kids  int
 	// first is the event of the first change since the watch was left; 0: none. A client that
@@ -54,7 +54,7 @@ func (w *oneShot) missed() znode.EventType {
 	return znode.EventDataChanged
 }
 
-// rewatched is a client whose server dies, and one that changes what it watches.
+// rewatched is a client whose server dies, and another that changes the watched znodes.
 type rewatched struct {
 	t       *testing.T
 	e       *cluster.Ensemble
@@ -65,10 +65,9 @@ type rewatched struct {
 	home    *cluster.Server // of the changer
 }
 
-// TestFailover_SetWatches_MissedArriveOnce: the server of a client with many watches is
-// killed while they fire. The client comes back to another server and sets those again that
-// have not fired. Over both connections every one-shot watch fires once if its znode has
-// changed, with the right event, and not otherwise; lasting watches are there again.
+// TestFailover_SetWatches_MissedArriveOnce: the server of a client with many watches is killed while they fire. The
+// client reconnects to another server and sets those again that have not fired. Over both connections every one-shot
+// watch fires once if its znode has changed, with the right event, and not otherwise; persistent watches are set again.
 func TestFailover_SetWatches_MissedArriveOnce(t *testing.T) {
 	t.Parallel()
 	// A busy machine's elections would end the watcher's connection before its time; a
@@ -216,7 +215,7 @@ func (r *rewatched) set(path string) {
 	r.do(wire.OpSetData, &wire.SetDataRequest{Path: path, Version: znode.AnyVersion})
 }
 
-// change does something, or nothing, to what a watch is for.
+// change changes the znode of a watch up to two times.
 func (r *rewatched) change(w *oneShot) {
 	for range r.rng.IntN(3) {
 		switch {
@@ -260,7 +259,7 @@ func (r *rewatched) take(c *cluster.Conn) (n int) {
 	return n
 }
 
-// compare checks what each watch has told.
+// compare checks the events of each watch.
 func (r *rewatched) compare(when string, want func(*oneShot) []znode.EventType) {
 	r.t.Helper()
 	for _, w := range r.watches {
@@ -270,7 +269,7 @@ func (r *rewatched) compare(when string, want func(*oneShot) []znode.EventType) 
 	}
 }
 
-// comeBack goes on with the session at a server that runs.
+// comeBack continues the session at a running server.
 func (r *rewatched) comeBack(s cluster.Session) (c *cluster.Conn) {
 	r.t.Helper()
 	wait.Succeeds(r.t, "the watcher's session goes on", func() (err error) {

@@ -109,7 +109,7 @@ func TestSlow_Network_IsNamed(t *testing.T) {
 	blames(t, e, leader, "/all", "majority")
 }
 
-// TestSlow_Processor_IsNamed: a server whose processor is busy with others.
+// TestSlow_Processor_IsNamed: a server whose processor is busy with other programs.
 func TestSlow_Processor_IsNamed(t *testing.T) {
 	t.Parallel()
 	if !cluster.Privileged() {

@@ -25,7 +25,7 @@ import (
 const (
 	streamChanges = 10_000 // of each round
 	streamWriters = 8
-	streamBatch   = 9 // changes of a transaction, so that some streams break in the midst of one
+	streamBatch   = 9 // changes of a transaction, so that some streams break in the middle of one
 )
 
 // change is a change as a stream reports it, and as its author knows it.
@@ -35,10 +35,9 @@ type change struct {
 	Zxid string `json:"zxid"`
 }
 
-// TestFailover_Stream_ResumedAfterKill follows ten thousand changes, which are written
-// through another server, by server-sent events. Meanwhile the stream's server is killed
-// with SIGKILL, and the client goes on at a third one with the id of the last event it has
-// got: it must see every change once, in order. First the server is a follower, then the
+// TestFailover_Stream_ResumedAfterKill follows ten thousand changes, which are written through another server, by
+// server-sent events. Meanwhile the stream's server is killed with SIGKILL, and the client continues at a third one
+// with the id of its last event: it must see every change once, in order. First the server is a follower, then the
 // leader.
 func TestFailover_Stream_ResumedAfterKill(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
@@ -60,7 +59,7 @@ func TestFailover_Stream_ResumedAfterKill(t *testing.T) {
 func followThroughKill(t *testing.T, root string, victim, next, written *cluster.Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*wait.Patience)
 	defer cancel()
-	// The root is made through the stream's server: one that hears of it later would tell of it.
+	// The root is created through the stream's server: one that applies it later would send an event for it.
 	w := &streamLoad{t: t, ctx: ctx, root: root, url: "http://" + victim.HTTPAddr(),
 		killed: make(chan struct{})}
 	w.write(root, http.MethodPost, "/v1/znodes"+root, "", nil)
@@ -75,7 +74,7 @@ func followThroughKill(t *testing.T, root string, victim, next, written *cluster
 	seen := r.take(streamChanges / 5)
 	victim.Kill()
 	close(w.killed)
-	seen = append(seen, r.drain()...) // what was on its way
+	seen = append(seen, r.drain()...) // events still under way
 	r.url = "http://" + next.HTTPAddr()
 	t.Logf("%s: the stream broke after %d changes, at %s", root, len(seen), r.last)
 	if len(seen) >= streamChanges {
@@ -100,7 +99,7 @@ func followThroughKill(t *testing.T, root string, victim, next, written *cluster
 	}
 }
 
-// streamLoad writes, with keys, so that what is tried again happens once.
+// streamLoad writes with idempotency keys, so that repeated requests take effect once.
 type streamLoad struct {
 	t         *testing.T
 	ctx       context.Context
@@ -189,7 +188,7 @@ func (w *streamLoad) madeOf(path, zxid string, part int) made {
 	return made{change{"created", path, zxid}, n, part}
 }
 
-// sorted is what was done, in the order of the zxids.
+// sorted returns the changes in the order of their zxids.
 func (w *streamLoad) sorted() (list []change) {
 	slices.SortFunc(w.done, func(a, b made) int {
 		if a.zxid != b.zxid {
@@ -306,7 +305,7 @@ func (r *eventReader) next() (name string, c change, ok bool) {
 			data = value
 		case "":
 			if name == "" {
-				continue // what was before had no event
+				continue // earlier changes had no event
 			}
 			if err := json.Unmarshal(data, &c); err != nil {
 				r.t.Errorf("event %s: %v in %q", name, err, data)
@@ -331,7 +330,7 @@ func (r *eventReader) until(want string) {
 	}
 }
 
-// take reads so many changes.
+// take reads n changes.
 func (r *eventReader) take(n int) (list []change) {
 	r.t.Helper()
 	for len(list) < n {
@@ -352,7 +351,7 @@ func (r *eventReader) take(n int) (list []change) {
 	return list
 }
 
-// drain reads the changes that are left of a stream whose server is dead.
+// drain reads the remaining changes of a stream whose server is dead.
 func (r *eventReader) drain() (list []change) {
 	defer r.close()
 	for {

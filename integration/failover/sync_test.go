@@ -16,7 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// once has the first sync of a kind of file do something else, and counts.
+// once replaces the first sync of a kind of file, and counts.
 func once(match func(path string) bool, instead func() syscall.Errno) (disk.Fault, *atomic.Bool) {
 	var done atomic.Bool
 	return func(op disk.Op, path string) syscall.Errno {
@@ -72,8 +72,8 @@ func TestSync_LogFailsOnce(t *testing.T) {
 	}
 }
 
-// TestSync_VoteFailsOnce: a sync of the file with term and vote fails. The server ends, and says
-// why; started again after a power cut, it takes part as before, and nothing is lost.
+// TestSync_VoteFailsOnce: a sync of the file with term and vote fails. The server exits, and reports why; restarted
+// after a power cut, it takes part as before, and nothing is lost.
 func TestSync_VoteFailsOnce(t *testing.T) {
 	t.Parallel()
 	e, _, allowed := onDisks(t, 3, nil)
@@ -111,7 +111,7 @@ func TestSync_VoteFailsOnce(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestSync_SnapshotFails: a server that cannot write a snapshot keeps its log, and goes on.
+// TestSync_SnapshotFails: a server that cannot write a snapshot keeps its log, and keeps serving.
 func TestSync_SnapshotFails(t *testing.T) {
 	t.Parallel()
 	e, disks, allowed := onDisks(t, 3, map[string]string{"snapCount": "100"})
@@ -148,8 +148,8 @@ func TestSync_SnapshotFails(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestSync_StandsStill: a disk that stands still for two seconds costs time and nothing else; with
-// one that stands still for longer than a server is patient, the others lead meanwhile.
+// TestSync_StandsStill: a disk that hangs for two seconds costs only time; while one hangs for longer than a server's
+// patience, the others lead.
 func TestSync_StandsStill(t *testing.T) {
 	t.Parallel()
 	e, _, allowed := onDisks(t, 3, nil)
@@ -181,8 +181,8 @@ func TestSync_StandsStill(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestSync_Slow: the leader is killed while all disks are slow, or the one of a follower is slower than the
-// others; then the power goes. It costs time, and nothing else.
+// TestSync_Slow: the leader is killed while all disks are slow, or a follower's disk is slower than the others; then
+// the power fails. It costs only time.
 func TestSync_Slow(t *testing.T) {
 	t.Parallel()
 	e, disks, allowed := onDisks(t, 3, nil)
