@@ -149,7 +149,7 @@ func (r *chance) mode() znode.Mode {
 		znode.PersistentSequential, znode.EphemeralSequential)
 }
 
-// write is a request that may stand in a multi.
+// write is a request that a multi may contain.
 func (r *chance) write(who session) step {
 	const hour = 3_600_000
 	switch path := r.path(); r.IntN(16) {
@@ -207,8 +207,8 @@ func (r *chance) multi(who session) step {
 	return who.multi(all...)
 }
 
-// burst has no setACL: behind one, ZooKeeper checks the old list until it has
-// applied the new one, which is a matter of time.
+// burst has no setACL: after one, ZooKeeper checks the old list until it has applied the new one, which is a matter of
+// time.
 func (r *chance) burst(who session) step {
 	all := make([]step, 1+r.IntN(maxBatch))
 	for i := range all {

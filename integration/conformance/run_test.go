@@ -22,8 +22,7 @@ const (
 	settleXid wire.Xid = 1 << 30
 	// stepPatience is how long one reply may take.
 	stepPatience = 30 * time.Second
-	// closePatience is how long a server may take to close a connection that it has
-	// said to be at its end.
+	// closePatience is how long a server may take to close a connection after it has announced the end.
 	closePatience = 30 * time.Second
 	// pingInterval is how long the runner waits for a reply before it pings.
 	pingInterval = 250 * time.Millisecond
@@ -53,7 +52,7 @@ type client struct {
 	ended bool // recorded that the connection ended
 }
 
-// record is what came of one step: the lines of each session, in order.
+// record is the result of one step: the lines of each session, in order.
 type record map[string][]string
 
 // execute runs a script and returns a record for each step.
@@ -77,7 +76,7 @@ func newRun(t *testing.T, e *cluster.Ensemble) *run {
 	return r
 }
 
-// play executes the steps of a script with the sessions that are there.
+// play executes the steps of a script with the present sessions.
 func (r *run) play(script []step) []record {
 	t, e := r.t, r.e
 	t.Helper()
@@ -308,7 +307,7 @@ func (r *run) settle(s *step) record {
 			rec[name] = append(rec[name], "closed")
 		}
 		if s.requests != nil && s.requests[0].op == wire.OpCloseSession || s.kind == expire {
-			slices.Sort(rec[name]) // the order of a session's ephemerals is open
+			slices.Sort(rec[name]) // the order of a session's ephemerals is undefined
 		}
 	}
 	return rec

@@ -9,7 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// step is one line of a script: what one session does.
+// step is one line of a script: the action of one session.
 type step struct {
 	who  string
 	kind kind

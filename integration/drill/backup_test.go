@@ -68,7 +68,7 @@ type drill struct {
 	dir string // of the backups
 }
 
-// step does something, and says how long it took.
+// step does something, and logs how long it took.
 func (d *drill) step(what string, do func()) {
 	d.t.Helper()
 	begin := time.Now()
@@ -76,7 +76,7 @@ func (d *drill) step(what string, do func()) {
 	d.t.Logf("%-32s %6.1f s", what, time.Since(begin).Seconds())
 }
 
-// fill creates so many znodes of 100 bytes.
+// fill creates that many znodes of 100 bytes.
 func (d *drill) fill(znodes int) {
 	const atOnce, clients = 500, 4
 	var addrs []string
@@ -142,7 +142,7 @@ func (d *drill) scheduled(znodes int) (file string) {
 	return file
 }
 
-// command runs a command of zk-lite's that has to end with a code (-1: any) and say something, and returns its output.
+// command runs a command of zk-lite that must end with a code (-1: any) and print a text, and returns its output.
 func (d *drill) command(code int, says string, args ...string) string {
 	d.t.Helper()
 	if args[0] == "restore" || args[1] == "diff" {

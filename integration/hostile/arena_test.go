@@ -29,7 +29,7 @@ const (
 	guardedACL   = 900 // entries
 )
 
-// arena is an ensemble under attack, and those who must not notice.
+// arena is an ensemble under attack, and the clients that must not notice.
 type arena struct {
 	t         *testing.T
 	e         *cluster.Ensemble
@@ -183,8 +183,8 @@ func (a *arena) memory() (all []string) {
 	return all
 }
 
-// clean removes what the attacker has created, whatever its ACLs say. What another request removes meanwhile makes it
-// begin again.
+// clean removes the znodes of the attacker, whatever their ACLs. If another request removes one meanwhile, it begins
+// again.
 func (a *arena) clean(c *cluster.Conn) error {
 	a.cleaning.Lock()
 	defer a.cleaning.Unlock()
@@ -210,7 +210,7 @@ func (a *arena) clean(c *cluster.Conn) error {
 	return nil
 }
 
-// restore makes a znode of the attacker's what it was at first.
+// restore resets a znode of the attacker.
 func restore(c *cluster.Conn, x *wire.CreateRequest) error {
 	r, err := c.Do(wire.OpExists, &wire.ExistsRequest{Path: x.Path})
 	if errors.Is(err, znode.ErrNoNode) {
@@ -228,7 +228,7 @@ func restore(c *cluster.Conn, x *wire.CreateRequest) error {
 	return err
 }
 
-// empty deletes the children of a znode, but for what the arena needs, some at a time.
+// empty deletes the children of a znode, some at a time, but for those that the arena needs.
 func empty(c *cluster.Conn, parent string) error {
 	const most, bytes = 2000, 500_000 // of the paths of one transaction
 	keep := []string{"/hostile", others, "/zookeeper", room + "/listed"}

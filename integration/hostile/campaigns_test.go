@@ -70,8 +70,8 @@ func (s *shape) has(extreme string) bool { return strings.Contains(s.String(), e
 func (s *shape) isMultiRead() bool { return s.op == wire.OpMultiRead }
 func (s *shape) hasACL() bool      { return s.has("ACL=") }
 
-// readers send each request of a kind, several times and behind a write, and read as fast as they can: each must have
-// its reply. Half of them have as many identities as they may.
+// readers send each request of a kind, several times and after a write, and read as fast as they can: each must get its
+// reply. Half of them have the maximal number of identities.
 func readers(kind func(*shape) bool) func(*arena) {
 	return func(a *arena) {
 		var all []*shape
@@ -165,7 +165,7 @@ func (all crowd) close() {
 	}
 }
 
-// smallWrite is what others wait behind.
+// smallWrite is a write for which other requests wait.
 func (p *peer) smallWrite() []byte {
 	return p.frames(nil, wire.OpSetData, &wire.SetDataRequest{Path: small, Data: []byte("x"), Version: znode.AnyVersion}, 1)
 }
@@ -173,7 +173,7 @@ func (p *peer) smallWrite() []byte {
 const (
 	deafClients = 60
 	deafReads   = 40
-	keptReads   = 16 // whose replies of a megabyte do not make a server give its client up
+	keptReads   = 16 // whose replies of a megabyte do not make a server drop its client
 )
 
 // unread are the requests of deaf clients: all that write nothing.
@@ -186,8 +186,8 @@ func unread() (all []*shape) {
 	return all
 }
 
-// deafToTheSame lets clients send a write and many reads behind it, and never read a reply: all of them that of the
-// largest replies at the same time. Then very many ask for one each.
+// deafToTheSame makes clients send a write and many reads after it, and never read a reply: all of them the request
+// with the largest replies at the same time. Then very many clients send one each.
 func deafToTheSame(a *arena) {
 	for _, x := range unread() {
 		if x.hasLargeReply() && !x.isMultiRead() {
@@ -240,13 +240,13 @@ func (a *arena) wave(clients, reads int, request func(i int) *shape) {
 	}
 }
 
-// deafRequests are a write and some requests behind it, of four megabytes at most.
+// deafRequests are a write and some requests after it, of four megabytes at most.
 func (p *peer) deafRequests(x *shape, reads int) []byte {
 	q := x.build()
 	return p.frames(p.smallWrite(), x.op, q, max(1, min(reads, (4<<20)/(1+len(q.Append(nil))))))
 }
 
-// long are the requests of a kind with a field that is as long as may be: each is another one whenever it is built.
+// long returns the requests of a kind with a field of maximal length: each build makes another one.
 func (a *arena) long(kind func(wire.OpCode) bool) (all []*shape) {
 	for _, op := range opcodes() {
 		if !kind(op) {
@@ -265,8 +265,8 @@ func isRead(op wire.OpCode) bool {
 	return !op.Write() && op != wire.OpAuth && op != wire.OpSASL
 }
 
-// hoarders send very many reads with the longest fields, and read all replies: what each leaves behind, as a watch,
-// stays until they go.
+// hoarders send very many reads with the longest fields, and read all replies: what each request leaves, such as a
+// watch, stays until they disconnect.
 func hoarders(a *arena) {
 	const clients, mebibytes = 4, 2500
 	all := a.long(isRead)
@@ -289,7 +289,7 @@ func (a *arena) crowded(clients int, do func(i int, p *peer)) {
 	a.rounds(3)
 }
 
-// churn creates and deletes znodes of all kinds with names of a megabyte: each leaves something in the record of changes.
+// churn creates and deletes znodes of all kinds with names of a megabyte: each adds to the record of changes.
 func churn(a *arena) {
 	const times = 330
 	all := a.long(creates)
@@ -312,7 +312,7 @@ func churn(a *arena) {
 	})
 }
 
-// behind sends a write and many reads behind it to a server that has lost the others: the longest requests, and those
+// behind sends a write and many reads after it to a server that has lost the others: the longest requests, and those
 // with all kinds of replies.
 func behind(a *arena) {
 	const clients, mebibytes = 8, 1200

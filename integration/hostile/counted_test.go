@@ -21,8 +21,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
-// countedPackages are those whose blocks are counted: what a request runs through, and the loops of the standard
-// library in which quadratic work hides.
+// countedPackages lists the packages whose blocks are counted: those that a request runs through, and the loops of the
+// standard library in which quadratic work hides.
 const countedPackages = "./cmd/zk-lite,./znode/...,./session/...,./watch/...,./server/...,./api/...,./consensus/...,./internal/wire," +
 	"./internal/jute,slices,maps,strings,bytes,sort"
 
