@@ -66,9 +66,8 @@ func fill(t *testing.T, dir string) string {
 	return path
 }
 
-// TestFailover_DiskFull fills the leader's disk under load. It must stop
-// acknowledging, leave leadership to another, say why, and work again, without
-// a restart, when there is room. The others go on all the while.
+// TestFailover_DiskFull fills the leader's disk under load. It must stop acknowledging, yield leadership to another,
+// report why, and work again, without a restart, when there is room. The others keep serving all the time.
 func TestFailover_DiskFull(t *testing.T) {
 	if !cluster.Privileged() {
 		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)
@@ -147,8 +146,8 @@ func fatWrites(t *testing.T, e *cluster.Ensemble, s *cluster.Server) (stop func(
 	})
 }
 
-// TestFailover_DiskFull_Alone fills the disk of the only server. It must say that it is not ready, and wait:
-// it once was elected twelve times a second, with 84 lines in its log, and was ready all the while.
+// TestFailover_DiskFull_Alone fills the disk of the only server. It must report that it is not ready, and wait: it once
+// was elected twelve times a second, with 84 lines in its log, and was ready all the time.
 func TestFailover_DiskFull_Alone(t *testing.T) {
 	if !cluster.Privileged() {
 		t.Logf("%s is set: NOT RUN", cluster.UnprivilegedVariable)

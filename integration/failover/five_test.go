@@ -11,9 +11,9 @@ import (
 	"github.com/zk-lite/zk-lite/integration/cluster"
 )
 
-// TestFive_TwoKilledUnderLoad kills two of five servers at once, the leader among them: the
-// other three go on, their clients keep their connections, and nothing is lost. Then three
-// are killed, which leaves no majority: nothing is acknowledged until they are back.
+// TestFive_TwoKilledUnderLoad kills two of five servers at once, the leader among them: the other three keep serving,
+// their clients keep their connections, and nothing is lost. Then three are killed, which leaves no majority: nothing
+// is acknowledged until they are back.
 func TestFive_TwoKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	// With the kit's short tick, a busy machine's election takes longer than servers keep

@@ -14,7 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// refusesToForm wants `zk-lite form` on a server to be refused, with words that say why.
+// refusesToForm demands that a server refuses `zk-lite form`, with a reason.
 func refusesToForm(t *testing.T, s *cluster.Server, without string, words ...string) {
 	t.Helper()
 	out, err := s.Run("form", "--yes", "--without", without)
@@ -31,8 +31,8 @@ func refusesToForm(t *testing.T, s *cluster.Server, without string, words ...str
 	}
 }
 
-// TestForm_WithoutOne: two of three servers have their disks, and an operator says that they are to begin. The third
-// comes later with an empty one, and from then on two are enough, also with it. Nothing else is formed so.
+// TestForm_WithoutOne: two of three servers have their disks, and an operator lets them form the ensemble. The third
+// joins later with an empty one, and from then on two are enough, also with it. No other ensemble is formed.
 func TestForm_WithoutOne(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "token")
 	e := start(t, 3, cluster.Options{NotStarted: true, Config: map[string]string{"peer.joinSecretFile": secret}})

@@ -33,7 +33,7 @@ func askReady(s *cluster.Server) (r readiness, err error) {
 	return r, json.NewDecoder(answer.Body).Decode(&r)
 }
 
-// awaitHalt waits until a server says that it is halted, everywhere where it has to, and returns the reason.
+// awaitHalt waits until a server reports in every place that it is halted, and returns the reason.
 func awaitHalt(t *testing.T, s *cluster.Server, kind string, words ...string) string {
 	t.Helper()
 	var r readiness
@@ -73,7 +73,7 @@ func awaitHalt(t *testing.T, s *cluster.Server, kind string, words ...string) st
 	return r.Reason
 }
 
-// TestHalt_Removed: a server that is removed says so, and its clients go on elsewhere, with their sessions.
+// TestHalt_Removed: a removed server reports it, and its clients continue elsewhere, with their sessions.
 func TestHalt_Removed(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/removed")

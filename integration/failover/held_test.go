@@ -69,7 +69,7 @@ type queue struct {
 	} `json:"leader"`
 }
 
-// look asks a server that runs who holds something, as the majority sees it.
+// look asks a running server for the holder and the queue, as the majority sees them.
 func look(e *cluster.Ensemble, resource string) (q queue, err error) {
 	running := e.Running()
 	resp, err := http.Get("http://" + running[0].HTTPAddr() + "/v1/" + resource + "?consistency=linearizable")
@@ -83,7 +83,7 @@ func look(e *cluster.Ensemble, resource string) (q queue, err error) {
 	return q, json.NewDecoder(resp.Body).Decode(&q)
 }
 
-// mustShow waits until the servers show so many in line and the first with a token.
+// mustShow waits until the servers show a queue of that length, and the first with a token.
 func mustShow(t *testing.T, e *cluster.Ensemble, resource string, length int, token string) {
 	t.Helper()
 	wait.Succeeds(t, resource+" is held with "+token, func() error {
@@ -148,7 +148,7 @@ func TestFailover_LockAndElectHoldOn(t *testing.T) {
 		for _, p := range places {
 			p.release(p.await(2 * n).name)
 		}
-		if n == 0 { // while what they hold goes to the next one
+		if n == 0 { // while the next one gets what they hold
 			leader.Kill()
 		}
 	}
@@ -196,7 +196,7 @@ func TestFailover_LockAndElectEndWithTheSession(t *testing.T) {
 	if code := second.wait(); code != 0 {
 		t.Errorf("the second lock ended with %d", code)
 	}
-	// The candidate stands again by itself, when its first session is over.
+	// The candidate campaigns again by itself, when its first session has ended.
 	if now := election.await(2); now.what != "start" || now.name != "a" || !later(had, now) {
 		t.Fatalf("events %v, want a start of a with a later token", election.events())
 	}

@@ -165,7 +165,7 @@ func nth(all []time.Duration, part float64) time.Duration {
 	return all[int(part*float64(len(all)))].Round(10 * time.Microsecond)
 }
 
-// resident is the memory of a server's process.
+// resident returns the memory of a server's process.
 func resident(t *testing.T, s *cluster.Server) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
@@ -205,7 +205,7 @@ func (c *crowd) release() {
 	}
 }
 
-// floodConnections opens more connections than there may be, and says nothing.
+// floodConnections opens more connections than are allowed, and sends nothing.
 func floodConnections(t *testing.T, s *cluster.Server) func() {
 	c := &crowd{}
 	for range hostileDials {
@@ -271,8 +271,7 @@ func millionWatches(t *testing.T, s *cluster.Server) func() {
 	return c.release
 }
 
-// watchPaths leaves watches on paths that do not exist, as many at a time as the small
-// buffer of a raw session takes replies.
+// watchPaths sets watches on missing paths, in batches whose replies fit into the small buffer of a raw session.
 func watchPaths(t *testing.T, nc net.Conn, watcher int) {
 	const batch, replyBytes = 100, 20 // a length and a header: there is no znode
 	replies := make([]byte, batch*replyBytes)

@@ -105,9 +105,8 @@ func TestFailover_FollowerKilledUnderLoad(t *testing.T) {
 	e.CheckReplicas()
 }
 
-// TestFailover_AllKilledUnderLoad kills all servers at the same moment; when
-// they are back, everything acknowledged is there and the clients go on with
-// their sessions.
+// TestFailover_AllKilledUnderLoad kills all servers at the same moment; when they are back, everything acknowledged is
+// there and the clients continue their sessions.
 func TestFailover_AllKilledUnderLoad(t *testing.T) {
 	e := start(t, 3, cluster.Options{})
 	for round := range rounds(t, 2) {

@@ -36,9 +36,8 @@ const (
 	generousGap = 30 * time.Second
 )
 
-// notice is how long a server that has lost the others may go on as if
-// nothing had happened: half of the shortest session timeout of the kit's
-// tick, and something for a busy machine.
+// notice is how long a server that has lost the others may keep serving: half of the shortest session timeout of the
+// kit's tick, and a margin for a busy machine.
 const notice = 5 * time.Second
 
 // start runs n servers that permit sessionTimeout.
@@ -50,7 +49,7 @@ func start(t *testing.T, n int, o cluster.Options) *cluster.Ensemble {
 	return cluster.Start(t, n, o)
 }
 
-// load is clients that write to an ensemble, and what they know of it.
+// load is a set of clients that write to an ensemble, and what they know of it.
 type load struct {
 	t       *testing.T
 	e       *cluster.Ensemble
@@ -65,7 +64,7 @@ type load struct {
 	done   sync.WaitGroup
 }
 
-// wrong says that a promise is broken.
+// wrong reports a violation.
 func (l *load) wrong(format string, args ...any) {
 	l.t.Helper()
 	if l.report != nil {
@@ -275,8 +274,7 @@ func (w *writer) write(c *cluster.Conn, next int) int {
 	}
 }
 
-// answer notes what came of a write. It returns false when the connection has
-// ended.
+// answer records the outcome of a write. It returns false when the connection has ended.
 func (w *writer) answer(name string, call *cluster.Call) bool {
 	body, err := call.Wait()
 	w.mu.Lock()

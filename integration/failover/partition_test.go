@@ -100,7 +100,7 @@ func breakNetwork(t *testing.T, e *cluster.Ensemble, w *network.Network, root st
 	p.apart(w, leader.ID, followers[0].ID, followers[1].ID)
 	alone := p.alone(leader.ID, followers[0].ID, followers[1].ID)
 	if alone != 0 {
-		// Its clients find the others, whose addresses they have.
+		// Its clients find the others by their connect strings.
 		e.Server(alone).WaitNotServing()
 		t.Logf("server %d served nobody after %v", alone, time.Since(at))
 	}
