@@ -26,7 +26,8 @@ import (
 const countedPackages = "./cmd/zk-lite,./znode/...,./session/...,./watch/...,./server/...,./api/...,./consensus/...,./internal/wire," +
 	"./internal/jute,slices,maps,strings,bytes,sort"
 
-// buildCounted builds the checkout at source with counters of what it runs, which testdata/counters.go serves.
+// buildCounted builds the checkout at source with counters of the blocks that it runs, which testdata/counters.go
+// serves.
 func buildCounted(source, binary string) error {
 	added, err := filepath.Abs("testdata/counters.go")
 	if err != nil {
@@ -123,13 +124,13 @@ func sumCounters(b []byte) (sum int64, err error) {
 	return sum, nil
 }
 
-// The bounds of what a request may cost. They are about three times what the worst request of each kind needs.
+// The bounds of a request's cost. They are about three times the need of the worst request of each kind.
 const (
 	blocksPerByte, blocksBeside       = 100, 4_000_000
 	allocatedPerByte, allocatedBeside = 100, 64 << 20
 )
 
-// cost is what a request has cost, and how long it was.
+// cost is the cost of a request, and its length.
 type cost struct {
 	name        string
 	work        work

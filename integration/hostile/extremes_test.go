@@ -17,7 +17,7 @@ type extreme struct {
 	value func(size int) any
 }
 
-// extremes returns those of a field's kind; none for a kind that is new.
+// extremes returns the extremes of a field's kind; none for a new kind.
 func extremes(op wire.OpCode, name string, kind reflect.Type) []extreme {
 	switch {
 	case name == "Path" || name == "PrefixPath":
@@ -71,7 +71,7 @@ func pathExtremes() []extreme {
 
 var longPaths atomic.Int64
 
-// longPath returns a path of so many bytes, another one each time.
+// longPath returns a path of that many bytes, another one each time.
 func longPath(size int) string {
 	const digits = 10
 	return fmt.Sprintf("/%s%0*d", strings.Repeat("n", size-1-digits), digits, longPaths.Add(1))
@@ -97,7 +97,7 @@ func pathListExtremes() []extreme {
 	}
 }
 
-// aclBytes is what an entry of a list takes whose scheme has four letters and whose name has none.
+// aclBytes is the size of an entry of a list whose scheme has four letters and whose name has none.
 const aclBytes = 16
 
 func aclExtremes() []extreme {
@@ -127,7 +127,7 @@ func aclExtremes() []extreme {
 	}
 }
 
-// suboperations are what a multi, or a multiRead, may consist of.
+// suboperations are the allowed operations of a multi, or a multiRead.
 func suboperations(op wire.OpCode) (all []wire.OpCode) {
 	for sub := wire.OpCode(-100); sub <= 1000; sub++ {
 		if op == wire.OpMulti && sub.InMulti() || op == wire.OpMultiRead && sub.InMultiRead() {

@@ -131,7 +131,7 @@ func floodHTTP(a *arena) {
 					break // the machine's own limits
 				}
 				defer nc.Close()
-				_, _ = io.WriteString(nc, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n") // who says nothing is closed soon
+				_, _ = io.WriteString(nc, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n") // a silent client is disconnected soon
 				opened.Add(1)
 			}
 			<-over

@@ -23,10 +23,10 @@ import (
 
 const (
 	httpURLRoom  = 60 << 10                 // bytes of a parameter at its largest: more than any path needs, and less than headers may have
-	httpBodyRoom = 4 * wire.DefaultMaxFrame // what a transaction may have
+	httpBodyRoom = 4 * wire.DefaultMaxFrame // the bound of a transaction
 )
 
-// httpShape is a request of an operation of the OpenAPI document, with what is extreme about it.
+// httpShape is a request of an operation of the OpenAPI document, and its extremes.
 type httpShape struct {
 	method, pattern string
 	what            []string
@@ -56,7 +56,7 @@ func (s *httpShape) with(choices ...httpChoice) *httpShape {
 	return &x
 }
 
-// bytes are what is sent.
+// bytes returns the request as it is sent.
 func (s *httpShape) bytes(credentials string) string {
 	target := s.pattern
 	for name, value := range s.path {
@@ -82,7 +82,7 @@ func (s *httpShape) bytes(credentials string) string {
 	return b.String()
 }
 
-// document is the OpenAPI document of a server.
+// document returns the OpenAPI document of a server.
 func document(s *cluster.Server) (*openapi3.T, error) {
 	r, err := http.Get("http://" + s.HTTPAddr() + "/openapi.json")
 	if err != nil {
@@ -197,7 +197,7 @@ func parameterValues(p *openapi3.Parameter) map[string]string {
 	return values
 }
 
-// schemaOf is that of a JSON body; nil for bytes.
+// schemaOf returns the schema of a JSON body; nil for bytes.
 func schemaOf(b *openapi3.RequestBody) *openapi3.Schema {
 	if m := b.Content.Get("application/json"); m != nil && m.Schema != nil {
 		return m.Schema.Value
@@ -250,7 +250,7 @@ func bodies(b *openapi3.RequestBody) map[string]func() string {
 	return all
 }
 
-// example is a value of a schema; lists have n elements, and paths are path.
+// example returns a value of a schema; lists have n elements, and paths are path.
 func example(s *openapi3.Schema, n int, path string) any {
 	switch {
 	case s.Type.Is(openapi3.TypeArray):

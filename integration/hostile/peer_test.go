@@ -17,7 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// peer is a hostile connection. It keeps nothing of what it is sent, and counts the replies.
+// peer is a hostile connection. It discards what it reads, and counts the replies.
 type peer struct {
 	nc      net.Conn
 	sent    int64
@@ -81,7 +81,7 @@ func (p *peer) session() error {
 // mostIdentities is about how many identities fit into what a connection may have of them.
 const mostIdentities = 440
 
-// identify proves so many identities, each of few bytes.
+// identify proves that many identities, each of few bytes.
 func (p *peer) identify(n int) error {
 	for i := range n {
 		q := wire.AuthRequest{Scheme: "digest", Auth: fmt.Appendf(nil, ":%d", i)}
@@ -135,7 +135,7 @@ func (p *peer) write(b []byte, limit time.Duration) bool {
 	return err == nil
 }
 
-// answered waits until every request has its reply. The error says how many have not.
+// answered waits until every request has its reply. The error states how many have none.
 func (p *peer) answered(limit time.Duration) error {
 	deadline := time.Now().Add(limit)
 	poll := time.NewTicker(200 * time.Microsecond)

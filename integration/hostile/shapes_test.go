@@ -16,7 +16,7 @@ var everything = flag.Bool("hostile.all", false,
 
 // The znodes that requests are about: the attacker's, and those of others.
 const (
-	small   = "/hostile/small"   // what a usual request is about
+	small   = "/hostile/small"   // the znode of usual requests
 	large   = "/hostile/large"   // has largeData
 	wide    = "/hostile/wide"    // has wideChildren children with names of wideName bytes
 	guarded = "/hostile/guarded" // has an ACL of guardedACL entries
@@ -29,7 +29,7 @@ const (
 // frameRoom is how much of the largest frame the fields at their extremes may take together, in bytes.
 const frameRoom = wire.DefaultMaxFrame - 1000
 
-// shape is a request, with what is extreme about it.
+// shape is a request and its extremes.
 type shape struct {
 	op     wire.OpCode
 	fields []string // those at an extreme, with its name
@@ -82,7 +82,7 @@ func usual(op wire.OpCode) wire.Request {
 		case "Data", "Token":
 			f.SetBytes([]byte("x"))
 		case "Watch":
-			f.SetBool(true) // which leaves something behind
+			f.SetBool(true) // which leaves a watch
 		case "TTLMillis":
 			f.SetInt(time.Hour.Milliseconds())
 		case "Version":

@@ -19,11 +19,11 @@ import (
 // sessionTimeout is the witnesses', and the longest that any of them may wait.
 const sessionTimeout = 10 * time.Second
 
-// witness is a client that asks for little, one request at a time, and measures how long it waits. It is at one server
-// and goes on there as soon as it can, with the same session.
+// witness is a client with few requests, one at a time, which measures how long it waits. It uses one server and
+// reconnects to it as soon as it can, with the same session.
 type witness struct {
 	name string
-	path string            // what it writes
+	path string            // the znode that it writes
 	ask  func(n int) error // writes n, and reads it; an error that is errFinal is a harm that remains
 	stop func()
 
@@ -31,7 +31,7 @@ type witness struct {
 	quit chan struct{}
 
 	mu      sync.Mutex // protects the fields below
-	began   time.Time  // of what it waits for; zero: it has ended
+	began   time.Time  // begin of the present wait; zero: it has ended
 	took    []time.Duration
 	rounds  int
 	longest time.Duration

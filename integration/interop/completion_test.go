@@ -28,7 +28,7 @@ type terminal struct {
 	text string     // all that has come
 }
 
-// openShell starts a shell that knows nothing but the completion of zk-lite.
+// openShell starts a shell with only zk-lite's completion.
 func openShell(t *testing.T, server string, begin string, args ...string) *terminal {
 	t.Helper()
 	home := t.TempDir()
@@ -67,7 +67,7 @@ func openShell(t *testing.T, server string, begin string, args ...string) *termi
 			t.Logf("on the screen:\n%q", s.text)
 		}
 	})
-	// The quotes are in what is typed, and not in what is printed.
+	// The quotes are in the input, and not in the output.
 	s.typeAndSee(begin+"; echo rea''dy\r", "ready")
 	return s
 }
@@ -91,8 +91,8 @@ func (s *terminal) typeAndSee(keys, want string) {
 	})
 }
 
-// TestCompletion_RealShells presses TAB in the shells themselves. What is typed makes
-// sense only if it is completed: each line ends with what the command then prints.
+// TestCompletion_RealShells presses TAB in the shells themselves. The input makes sense only if it is completed: each
+// line ends with the output of the command.
 func TestCompletion_RealShells(t *testing.T) {
 	e := cluster.Start(t, 1, cluster.Options{})
 	binary := os.Getenv(cluster.BinaryVariable)

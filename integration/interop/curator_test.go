@@ -27,7 +27,7 @@ type pair struct {
 	path string
 }
 
-// TestInterop_Curator lets Go recipes and Curator's compete for the same things.
+// TestInterop_Curator makes Go recipes and Curator's compete for the same things.
 func TestInterop_Curator(t *testing.T) {
 	e := ensemble(t)
 	ctx, cancel := context.WithTimeout(t.Context(), programPatience)
@@ -82,7 +82,7 @@ func (p *pair) must(err error) {
 	}
 }
 
-// result is what a call in another goroutine ends with.
+// result is the outcome of a call in another goroutine.
 type result[T any] struct {
 	v   T
 	err error
@@ -111,7 +111,7 @@ func await[T any](p *pair, c <-chan result[T]) T {
 	}
 }
 
-// children waits until a znode has so many children.
+// children waits until a znode has n children.
 func (p *pair) children(path string, n int) {
 	p.Helper()
 	wait.Succeeds(p, fmt.Sprintf("%s has %d children", path, n), func() error {
@@ -132,7 +132,7 @@ func pending[T any](p *pair, c <-chan result[T]) {
 	}
 }
 
-// Go, Curator, Go, Curator stand in one line, and have the lock in this order.
+// Go, Curator, Go, Curator wait in one queue, and get the lock in this order.
 func (p *pair) mutex() {
 	m := recipes.NewMutex(p.c, p.path)
 	first, err := m.Lock(p.ctx)
@@ -216,7 +216,7 @@ func (p *pair) rwMutex() {
 	r2.expect("held") // both read
 	w3 := p.peer.begin("write", p.path)
 	p.children(p.path, 3)
-	r4 := async(rlock) // behind the writer
+	r4 := async(rlock) // after the writer
 	p.children(p.path, 4)
 	w5 := async(func() (*recipes.Grant, error) { return l.Lock(p.ctx) })
 	p.children(p.path, 5)
@@ -233,7 +233,7 @@ func (p *pair) rwMutex() {
 	p.must(g4.Release(p.ctx))
 	g5 := await(p, w5)
 	r6.silent()
-	// Downgraded, the writer reads together with the reader behind it.
+	// Downgraded, the writer reads together with the next reader.
 	down, err := l.Downgrade(p.ctx, g5)
 	p.must(err)
 	r6.expect("held")

@@ -126,7 +126,7 @@ func (p *pair) counter() {
 	}
 	added := int64(0)
 	for _, d := range deeds {
-		if d.next() != "not added" { // it tries only once before its policy says no
+		if d.next() != "not added" { // it tries only once before its policy refuses
 			added += 10
 		}
 	}
@@ -235,8 +235,7 @@ func (p *pair) delayQueue() {
 	d.release()
 }
 
-// Curator's three caches of a subtree come to what Go has written, with its watches
-// of all kinds; and so does ours.
+// Curator's three caches of a subtree get Go's writes, with its watches of all kinds; and so does ours.
 func (p *pair) caches() {
 	_, _, err := p.c.Create(p.ctx, p.path, []byte("r"), client.Persistent)
 	p.must(err)
@@ -282,8 +281,8 @@ func (p *pair) caches() {
 	}
 }
 
-// Curator holds a lock, waits for another and leads, while one server after the other
-// is killed and comes back: its session goes on, and what it has it keeps.
+// Curator holds a lock, waits for another and leads, while one server after the other is killed and restarted: its
+// session continues, and it keeps what it holds.
 func (p *pair) serversDie() {
 	mine := recipes.NewMutex(p.c, p.path+"-go")
 	held := p.peer.begin("mutex", p.path)

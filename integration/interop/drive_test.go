@@ -44,7 +44,7 @@ func ensemble(t *testing.T) *cluster.Ensemble {
 	return cluster.Start(t, 3, cluster.Options{})
 }
 
-// atRest starts what was killed and compares the replicas.
+// atRest starts the killed servers and compares the replicas.
 func atRest(t *testing.T, e *cluster.Ensemble) {
 	t.Helper()
 	e.StartAll()
@@ -116,7 +116,7 @@ func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	return c
 }
 
-// converse reads what a program prints until it ends, and does what it asks.
+// converse reads a program's output until it ends, and executes its requests.
 func converse(t *testing.T, e *cluster.Ensemble, out io.Reader, in io.Writer) {
 	t.Helper()
 	checks, end := 0, 0

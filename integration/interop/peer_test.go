@@ -109,7 +109,7 @@ func (d *deed) say(words ...any) {
 	}
 }
 
-// next waits for the next thing that the peer says of a deed.
+// next waits for the next output of a deed.
 func (d *deed) next() (text string) {
 	d.p.t.Helper()
 	wait.Succeeds(d.p.t, "the peer says something of "+d.id, func() error {
@@ -133,7 +133,7 @@ func (d *deed) expect(want string) {
 	}
 }
 
-// silent fails the test if the peer has said something.
+// silent fails the test if the peer has printed something.
 func (d *deed) silent() {
 	d.p.t.Helper()
 	d.p.mu.Lock()
@@ -143,7 +143,7 @@ func (d *deed) silent() {
 	}
 }
 
-// release has the peer give back what it has.
+// release makes the peer release what it holds.
 func (d *deed) release() {
 	d.p.t.Helper()
 	d.say("do release")

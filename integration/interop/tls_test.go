@@ -17,7 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 )
 
-// tlsVariable tells a client's program where ca.pem and client.pem are.
+// tlsVariable names the directory of ca.pem and client.pem to a client's program.
 const tlsVariable = "ZK_LITE_INTEROP_TLS"
 
 // secure is an ensemble that takes TLS on its client ports, and a directory with what clients need for it.

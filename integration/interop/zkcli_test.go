@@ -14,12 +14,12 @@ import (
 // zkCLI is ZooKeeper's command line client, as Debian installs it.
 const zkCLI = "/usr/share/zookeeper/bin/zkCli.sh"
 
-// cliStep is a command and what it must print.
+// cliStep is a command and its expected output.
 type cliStep struct {
 	command string
-	// want matches what is printed until the next command; empty: nothing.
+	// want matches the output until the next command; empty: none.
 	want string
-	// event matches what a watch prints, at any time after the command.
+	// event matches the output of a watch, at any time after the command.
 	event string
 }
 
@@ -114,9 +114,8 @@ func cliSteps(e *cluster.Ensemble) []cliStep {
 	}
 }
 
-// TestInterop_ZkCLI types every command of zkCli.sh. After each, it asks for a
-// znode that is not there, whose name in the error marks the end of what the
-// command has printed.
+// TestInterop_ZkCLI types every command of zkCli.sh. After each, it asks for a missing znode, whose name in the error
+// marks the end of the command's output.
 func TestInterop_ZkCLI(t *testing.T) {
 	cluster.NeedTool(t, zkCLI, "zookeeper default-jdk-headless")
 	e := ensemble(t)
@@ -154,8 +153,7 @@ func TestInterop_ZkCLI(t *testing.T) {
 	atRest(t, e)
 }
 
-// cliEvent is how zkCli.sh prints an event, in two parts, each wherever its output
-// stands just then.
+// cliEvent matches an event as zkCli.sh prints it, in two parts, each anywhere in its output.
 var cliEvent = regexp.MustCompile(`\nWATCHER::\n|\nWatchedEvent .*\n`)
 
 func checkCLI(t *testing.T, s cliStep, printed, later string) {

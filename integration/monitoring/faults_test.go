@@ -227,7 +227,7 @@ func (f *faults) take(file string) {
 	}
 }
 
-// removed takes a server out of the ensemble, which it knows from then on.
+// removed removes a server from the ensemble, which the server then knows.
 func (f *faults) removed() {
 	leader, followers := f.e.Roles()
 	cluster.ChangeMembers(f.t, leader, http.MethodDelete, fmt.Sprintf("/members/%d", followers[0].ID), "", 0)

@@ -136,7 +136,7 @@ func alerts(t *testing.T) (all []alert) {
 	return all
 }
 
-// TestFiles_Alerts: each says what is wrong, what to do, and where more is said, fires in promtool's test, and is
+// TestFiles_Alerts: each alert states the fault, the remedy, and where to read more, fires in promtool's test, and is
 // in the page's table, whose links another test follows. -update rewrites the table.
 func TestFiles_Alerts(t *testing.T) {
 	const head = "| alert | severity | what is wrong | what to do |\n|---|---|---|---|\n"

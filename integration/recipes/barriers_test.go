@@ -11,8 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
-// startBarriers starts one who sets and removes a barrier, others who wait at it,
-// and those who go through a double barrier together.
+// startBarriers starts a worker that sets and removes a barrier, others that wait at it, and some that go through a
+// double barrier together.
 func (s *soak) startBarriers() {
 	var epoch, waits, sets atomic.Int64 // epoch is odd while the barrier is set for certain
 	for i, c := range s.clients {
@@ -54,7 +54,7 @@ func (s *soak) startBarriers() {
 	})
 }
 
-// again repeats what a lost session has ended.
+// again repeats do when a lost session has ended it.
 func again(ctx context.Context, do func() error) error {
 	for {
 		if err := do(); err == nil || !passing(err) || ctx.Err() != nil {
@@ -162,7 +162,7 @@ func (g *gate) settle(ctx context.Context, i int) error {
 			return err
 		}
 		if exists && stat.EphemeralOwner == old {
-			return client.ErrSessionExpired // not gone yet: again
+			return client.ErrSessionExpired // still there: again
 		}
 	}
 	g.mu.Lock()

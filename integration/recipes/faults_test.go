@@ -55,7 +55,7 @@ var kinds = []fault{
 	{"cut a client off", 4, (*faults).toggleWeak},
 }
 
-// run does harm until the time is over, and then undoes what is left of it.
+// run injects faults until the time is over, and then undoes the last ones.
 func (f *faults) run(length time.Duration) {
 	end := time.Now().Add(length)
 	total := 0

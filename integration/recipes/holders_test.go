@@ -11,10 +11,9 @@ import (
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
-// resource is what the holders of grants work on. It knows no lock service: it
-// refuses a token lower than the highest it has seen, and keeps the number of the
-// writes that it has accepted. If two could be in it at a time, one of them would
-// lose a write.
+// resource is the object on which the holders of grants work. It knows no lock service: it refuses a token lower than
+// the highest it has seen, and counts the writes that it has accepted. If two could be in it at a time, one of them
+// would lose a write.
 type resource struct {
 	mu       sync.Mutex // protects the fields below
 	highest  int64
@@ -55,22 +54,21 @@ type tenure struct {
 	client   int
 }
 
-// holders checks those who hold one thing. Each has a weight, and those who hold it
-// at a time at most places together: a mutex has one place; a reader has one of
-// many, and a writer all.
+// holders checks the holders of one thing. Each has a weight, and the weights of those who hold it at a time are at
+// most places: a mutex has one place; a reader has one of many, and a writer all.
 type holders struct {
 	s      *soak
 	what   string
 	places int
-	// ordered says that grants have growing tokens, as all have but readers among
-	// each other and places of a semaphore.
+	// ordered declares that grants have growing tokens, as all have but readers among each other and places of a
+	// semaphore.
 	ordered bool
 
 	mu       sync.Mutex // protects the fields below
 	inside   map[*recipes.Grant]int
 	tenures  []tenure // released without having been lost
 	lost     int
-	overlaps int // of beliefs, while this process stood still
+	overlaps int // of beliefs, while this process was paused
 }
 
 // hold works for a while under a grant, then releases it, and checks that there are

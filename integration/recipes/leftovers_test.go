@@ -54,8 +54,8 @@ func (s *soak) nothingLeft() {
 	})
 }
 
-// lastRound has all go through the double barrier once more, without faults: that
-// takes away what a lost session may have left there.
+// lastRound sends all through the double barrier once more, without faults: that removes what a lost session may have
+// left there.
 func (s *soak) lastRound() {
 	s.Helper()
 	errs := make(chan error)
@@ -84,7 +84,7 @@ func running(code *regexp.Regexp) error {
 	return nil
 }
 
-// left is an error if there is a znode that should be gone.
+// left returns an error if a znode remains that should not.
 func left(ctx context.Context, c *client.Client, at string) error {
 	names, stat, err := c.Children(ctx, at)
 	if errors.Is(err, client.ErrNoNode) {

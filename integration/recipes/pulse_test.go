@@ -9,14 +9,12 @@ import (
 const (
 	// pulseEvery is how often the pulse beats.
 	pulseEvery = 5 * time.Millisecond
-	// stillAfter is how late a beat may be before this process counts as having
-	// stood still. The client gives a session up 1/16 of its timeout, 125 ms,
-	// before the servers may: a timer that is this late can cost that.
+	// stillAfter is how late a beat may be before this process counts as paused. The client gives a session up 1/16 of
+	// its timeout, 125 ms, before the servers may: a timer that is this late can cost that.
 	stillAfter = 40 * time.Millisecond
 )
 
-// pulse notices when this process stands still, as it does on a machine that has
-// too much to do. Then no promise about clocks can be checked.
+// pulse notices when this process is paused, as happens on a busy machine. Then no promise about clocks can be checked.
 type pulse struct {
 	mu    sync.Mutex // protects the fields below
 	last  time.Time  // the newest beat

@@ -15,7 +15,7 @@ import (
 // some hundreds.
 const maxOpen = 60
 
-// ledger is what workers know to be true of a queue.
+// ledger is what the workers know of a queue.
 type ledger struct {
 	s    *soak
 	what string
@@ -107,7 +107,7 @@ func (l *ledger) add(ctx context.Context, put func(n int, data []byte) error) er
 	return err
 }
 
-// finish says that an item is done.
+// finish records that an item is done.
 func (l *ledger) finish(item *recipes.Item, timed bool) error {
 	name := string(item.Data)
 	if timed && time.Now().Before(item.Due()) {

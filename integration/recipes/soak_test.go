@@ -20,15 +20,13 @@ import (
 )
 
 const (
-	// soakTime is for how long there are faults, unless ZK_LITE_SOAK says
-	// otherwise ("10m").
+	// soakTime is how long there are faults, unless ZK_LITE_SOAK gives another time ("10m").
 	soakTime = 6 * time.Second
-	// clients is how many processes the soak stands for, each with its session.
+	// clients is the number of simulated processes, each with its session.
 	clients = 4
 	// sessionTimeout is short, so that sessions are lost often.
 	sessionTimeout = 2 * time.Second
-	// restMost bounds the pause of a worker between two rounds. There are eighty
-	// of them, who would otherwise keep the machine from everything else.
+	// restMost bounds the pause of a worker between two rounds. Eighty of them would otherwise occupy the machine.
 	restMost = 40 * time.Millisecond
 	// root is above all that the soak makes.
 	root = "/soak"
@@ -137,7 +135,7 @@ func (s *soak) must(err error) {
 	}
 }
 
-// errorf notes a broken promise. The run goes on until its schedule looks.
+// errorf records a broken promise. The run continues until its schedule checks.
 func (s *soak) errorf(format string, args ...any) {
 	if s.errors.Add(1) <= maxErrors {
 		s.Errorf(format, args...)
@@ -149,8 +147,7 @@ func (s *soak) failed() bool { return s.errors.Load() > 0 }
 // atEnd has f called when all workers have ended.
 func (s *soak) atEnd(f func()) { s.ends = append(s.ends, f) }
 
-// work runs do again and again until the end. What goes wrong with sessions and
-// connections is part of the game; any other error is not.
+// work runs do again and again until the end. Errors of sessions and connections are expected; others are not.
 func (s *soak) work(name string, do func(context.Context) error) {
 	w := &worker{name: name}
 	s.workers = append(s.workers, w)

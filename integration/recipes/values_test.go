@@ -14,7 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
-// sum is what is known of additions.
+// sum is what the workers know of additions.
 type sum struct{ certain, perhaps atomic.Int64 }
 
 func (x *sum) note(err error) error {
@@ -38,8 +38,7 @@ func (x *sum) check(s *soak, what string, got int64) {
 // setting is the value of the Config.
 type setting struct{ N int64 }
 
-// startValues starts those who count, change a setting, and come and go in a group,
-// and those who follow all that.
+// startValues starts workers that count, change a setting, join and leave a group, and others that watch all of it.
 func (s *soak) startValues() {
 	var counted, changed sum
 	for i, c := range s.clients {
@@ -116,8 +115,8 @@ func (s *soak) cacheConverges(i int, c *client.Client, cache *client.Cache) {
 	cache.Close()
 }
 
-// startMember keeps a member of the group, whose data changes, another that comes and
-// goes, an instance of a service, and one who watches each.
+// startMember keeps a member of the group, whose data changes, another that joins and leaves, an instance of a service,
+// and a watcher of each.
 func (s *soak) startMember(i int, c *client.Client) {
 	group := recipes.NewGroup(c, path("group"))
 	stays, err := group.Join(s.ctx, fmt.Sprintf("stays-%d", i), []byte("0"))

@@ -31,7 +31,7 @@ var (
 
 const few = 10
 
-// tolerance is how far an estimate may be from what is measured.
+// tolerance is how far an estimate may be from the measurement.
 const tolerance = 0.25
 
 // TestSizing compares the estimates with a real ensemble of three. All clients are at two of the servers, as if the
@@ -122,8 +122,7 @@ func fill(t *testing.T, e *cluster.Ensemble) {
 	}
 }
 
-// live is the heap that the collector has left, with stacks: the least of the last times, since what is allocated
-// meanwhile counts.
+// live returns the heap after a collection, with stacks: the least of the last samples, since later allocations count.
 func live(t *testing.T, s *cluster.Server) int64 {
 	t.Helper()
 	all := regexp.MustCompile(`(?m)^gc \d+ @.*->(\d+) MB, .* (\d+) MB stacks`).FindAllStringSubmatch(s.Log(), -1)

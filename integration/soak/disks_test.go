@@ -63,7 +63,7 @@ func (n *nemesis) hanging(s *cluster.Server) {
 	close(over)
 }
 
-// failedSync has one sync of a server's log fail. The server must end, and comes back.
+// failedSync makes one sync of a server's log fail. The server must exit, and is restarted.
 func (n *nemesis) failedSync(s *cluster.Server) {
 	end := s.FailLogSync()
 	n.last(500, 2000)

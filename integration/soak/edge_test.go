@@ -37,7 +37,7 @@ const (
 	largeData    = 100_000
 	// mostAway is for how long a server may not be ready: an election on a busy machine.
 	mostAway = 7 * time.Second
-	// dialAtMost is how long a client waits to be let in, httpAtMost for the answer to a question.
+	// dialAtMost is how long a client waits for a session, httpAtMost for an answer.
 	dialAtMost, httpAtMost = 700 * time.Millisecond, 2 * time.Second
 )
 
@@ -198,7 +198,7 @@ func (v *visits) read(c *cluster.Conn, rng *rand.Rand) {
 		return
 	}
 	names := r.(*wire.GetChildrenResponse).Children
-	_, _ = c.Do(wire.OpGetData, &wire.GetDataRequest{Path: "/" + names[rng.IntN(len(names))]}) // it may be gone
+	_, _ = c.Do(wire.OpGetData, &wire.GetDataRequest{Path: "/" + names[rng.IntN(len(names))]}) // it may be deleted
 }
 
 // filler creates large znodes until there is no room, and deletes some of them. It works in all windows.
@@ -279,7 +279,7 @@ func (f *filler) remove(least int) {
 	})
 }
 
-// ask sends requests about znodes at once and tells what came of each. It does nothing where it is not let in.
+// ask sends requests about znodes at once and returns the outcome of each. It does nothing without a session.
 func (f *filler) ask(paths []string, op wire.OpCode, request func(path string) wire.Request,
 	answered func(path string, err error)) {
 	if f.conn == nil {

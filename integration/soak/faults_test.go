@@ -29,8 +29,7 @@ type nemesis struct {
 	rng     *rand.Rand
 }
 
-// fault is a way to break something. It is done when everything is as it was, or
-// will be by itself.
+// fault is a way to break something. It ends when everything is as before, or will be by itself.
 type fault struct {
 	name  string
 	needs bool // a network, or disks, of the test's own
@@ -164,8 +163,7 @@ func (n *nemesis) rolling() {
 	}
 }
 
-// segment is the part of a killed server's log that was written last, and where its
-// records end (consensus/raftlog/FORMAT.md).
+// segment returns the newest part of a killed server's log, and where its records end (consensus/raftlog/FORMAT.md).
 func (n *nemesis) segment(s *cluster.Server) (path string, b []byte, end int) {
 	const first, header, align = 4096, 64, 8
 	all, err := filepath.Glob(filepath.Join(s.DataDir, "raftlog", "*.seg*"))
@@ -190,7 +188,7 @@ func (n *nemesis) segment(s *cluster.Server) (path string, b []byte, end int) {
 	return path, b, end
 }
 
-// torn leaves the beginning of a record behind the last one.
+// torn leaves the beginning of a record after the last one.
 func (n *nemesis) torn() {
 	s := n.any()
 	s.Kill()
@@ -202,8 +200,7 @@ func (n *nemesis) torn() {
 	s.Start()
 }
 
-// flipped damages what is durable: the server must refuse to start, and start when
-// the damage is undone.
+// flipped damages durable data: the server must refuse to start, and start when the damage is undone.
 func (n *nemesis) flipped() {
 	s := n.any()
 	s.Kill()

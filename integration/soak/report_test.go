@@ -19,7 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/network"
 )
 
-// report is what a run comes to.
+// report is the result of a run.
 type report struct {
 	begin   time.Time
 	seed    uint64

@@ -24,8 +24,8 @@ import (
 
 var write = flag.Bool("write", false, "write the data directories of the last release anew, with its build")
 
-// The znodes of a release's data directories: what is below rootKept must be there as it was, what is below rootEnds
-// belongs to a session whose client does not come back.
+// The znodes of a release's data directories: those below rootKept must be unchanged, those below rootEnds belong to a
+// session whose client does not reconnect.
 const rootKept, rootEnds = "/kept", "/ends"
 
 // dataOptions are those of ensembles with a release's data directories. Logs and snapshots are small.
@@ -168,11 +168,11 @@ func writeData(t *testing.T, archive string) {
 	run(t, all, "sh", "-c", `tar --sparse --owner=0 --group=0 --numeric-owner -c * | gzip -9n > "$0"`, archive)
 }
 
-// longACLs are znodes with more entries in their ACLs than znode.MaxACL: release 1.0 had no bound. The snapshot has one
-// of them, and the log behind it the other.
+// longACLs are znodes with more entries in their ACLs than znode.MaxACL: release 1.0 had no bound. One is in the
+// snapshot, the other in the log after it.
 var longACLs = []string{rootKept + "-in-the-snapshot", rootKept + "-in-the-log"}
 
-// checkLongACLs: what is longer than it may be stays as it is, and only may not grow.
+// checkLongACLs: a longer list than allowed stays as it is, but may not grow.
 func checkLongACLs(t *testing.T, e *cluster.Ensemble) {
 	t.Helper()
 	c := withIdentities(t, e)

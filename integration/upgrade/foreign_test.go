@@ -20,7 +20,7 @@ import (
 // "unknown" if its connection was lost, or what else was wrong. It closes its session at the end of its input.
 type foreign struct {
 	name string
-	args []string // its connect string comes behind
+	args []string // its connect string follows
 }
 
 // foreigners are kazoo, and ZooKeeper's Java and C clients, compiled.

@@ -135,7 +135,7 @@ func (l *load) useClient(who string, i int) {
 	}
 }
 
-// useHTTP does what docs/http.md tells clients: it sends a request again, with its key, to the next server.
+// useHTTP follows the rules of docs/http.md for clients: it sends a request again, with its key, to the next server.
 func (l *load) useHTTP(who string, i int) {
 	servers := l.e.Servers()
 	for n := 0; l.ctx.Err() == nil; n++ {

@@ -14,7 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/integration/cluster"
 )
 
-// release is a build of zk-lite and the highest feature level that it speaks.
+// release is a build of zk-lite and its highest feature level.
 type release struct {
 	name   string // as in releases.txt; empty: not released
 	commit string

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 // TestUpgrade upgrades three servers one by one, goes back, upgrades again, and finalizes, under load: from the release
-// before to this build, and from this build to one that plays the next. No operation may fail, no session expire,
+// before to this build, and from this build to one that acts as the next. No operation may fail, no session expire,
 // nothing be lost, and no history break a guarantee; with kills, writes whose server was killed may be unknown.
 func TestUpgrade(t *testing.T) {
 	others := foreigners(t)
@@ -98,7 +98,7 @@ func (u *upgrade) run() {
 // useNext does what only the next release can.
 func (u *upgrade) useNext() {
 	for _, s := range u.e.Servers() {
-		// Another server than the one that raised the level may hear of it a moment later.
+		// Another server than the one that raised the level may learn of it a moment later.
 		wait.Succeeds(u.t, fmt.Sprintf("the new operation works at server %d", s.ID), func() error {
 			status, text, err := u.request(s, http.MethodPost, nextPath, "")
 			if status != http.StatusOK {

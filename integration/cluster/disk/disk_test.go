@@ -20,7 +20,7 @@ import (
 
 const pageSize = 4096
 
-// allowed is false where the machine's owner has said that mounts are not permitted.
+// allowed is false where the machine's owner has forbidden mounts.
 func allowed(t *testing.T) bool {
 	t.Helper()
 	if !cluster.Privileged() {
@@ -62,7 +62,7 @@ func syncDir(t *testing.T, path string) {
 	must(t, f.Close())
 }
 
-// TestDisk_Files_BehaveLikeThoseOfAnyDisk: what a server does to files works.
+// TestDisk_Files_BehaveLikeThoseOfAnyDisk: a server's operations on files work.
 func TestDisk_Files_BehaveLikeThoseOfAnyDisk(t *testing.T) {
 	if !allowed(t) {
 		return
@@ -146,7 +146,7 @@ func TestDisk_PowerCut_KeepsWhatWasSynced(t *testing.T) {
 	}
 }
 
-// TestDisk_Lying_LosesWhatWasSynced is what a disk's cache without a battery does.
+// TestDisk_Lying_LosesWhatWasSynced behaves like a disk's cache without a battery.
 func TestDisk_Lying_LosesWhatWasSynced(t *testing.T) {
 	if !allowed(t) {
 		return
@@ -242,8 +242,7 @@ func TestDisk_Fault_MayWait(t *testing.T) {
 	}
 }
 
-// TestDisk_Random_SyncedFilesSurvive writes, syncs and cuts at random, and compares with
-// what was synced last.
+// TestDisk_Random_SyncedFilesSurvive writes, syncs and cuts at random, and compares with the last synced content.
 func TestDisk_Random_SyncedFilesSurvive(t *testing.T) {
 	if !allowed(t) {
 		return
@@ -251,7 +250,7 @@ func TestDisk_Random_SyncedFilesSurvive(t *testing.T) {
 	const seed, steps, files, pages = 7, 1500, 4, 6
 	rng := rand.New(rand.NewPCG(seed, 1))
 	d := disk.New(t, seed)
-	// For each page of each file: what it may be after a power cut.
+	// For each page of each file: its possible contents after a power cut.
 	var may [files][pages]map[byte]bool
 	path := func(f int) string { return filepath.Join(d.Dir(), fmt.Sprint(f)) }
 	for f := range files {
