@@ -232,7 +232,7 @@ func TestServer_Open_DirectoryInUse_IsRefused(t *testing.T) {
 		n.Close()
 		t.Error("server 2 runs on the data of server 1")
 	} else if !strings.Contains(err.Error(), "belongs to server 1") {
-		t.Error(err)
+		t.Errorf("error %v, want that the data belongs to server 1", err)
 	}
 	if err := open(t, options(t, dir)).Close(); err != nil { // the directory is free again
 		t.Error(err)

@@ -3,7 +3,6 @@
 package failover_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -59,7 +58,7 @@ func TestFive_AllKilledUnderLoad(t *testing.T) {
 	l.waitProgress(20)
 	e.KillAll()
 	if n := len(e.Running()); n != 0 {
-		t.Fatal(errors.New("servers run that were killed"))
+		t.Fatalf("%d servers run, want none", n)
 	}
 	e.StartAll()
 	e.WaitServing()

@@ -192,7 +192,7 @@ func (c *client) begin(t *testing.T) (e *gssapi.Exchange, key types.EncryptionKe
 		t.Fatalf("reply %x, read as %+v (%v); want the acceptor's offer with number %d", reply, w, err, seq)
 	}
 	if ok, err := w.Verify(key, keyusage.GSSAPI_ACCEPTOR_SEAL); !ok {
-		t.Fatal(err)
+		t.Fatalf("the offer's checksum is wrong, want a right one: %v", err)
 	}
 	return e, key, flags
 }
