@@ -12,7 +12,7 @@ import (
 )
 
 // TestFailures_SayWhatIsWrong: a failure prints what it got and what it wanted, in a sentence. Values alone make a
-// reader look for the test, and guess which of them is wrong. An error alone is enough: it is a sentence.
+// reader look for the test, and guess which of them is wrong. An error alone is enough if there is one: it is a sentence.
 func TestFailures_SayWhatIsWrong(t *testing.T) {
 	for _, name := range files(t, "_test.go") {
 		set := token.NewFileSet()
