@@ -36,8 +36,42 @@ func TestFailures_SayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// isBare reports whether a call is a failure of a test without a word. It knows no types: a failure is a call of
-// Error, Fatal, Errorf or Fatalf, and an error is an expression that is named like one.
+// errorAlone returns a failure that prints an error and nothing else.
+func errorAlone(x ast.Stmt) (*ast.CallExpr, bool) {
+	s, ok := x.(*ast.ExprStmt)
+	if !ok {
+		return nil, false
+	}
+	call, ok := s.X.(*ast.CallExpr)
+	if !ok || len(call.Args) != 1 || !isError(call.Args[0]) {
+		return nil, false
+	}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	return call, ok && (f.Sel.Name == "Error" || f.Sel.Name == "Fatal")
+}
+
+// mayBeNil reports whether the error in a condition may be nil if the condition is true: to print it says nothing then.
+func mayBeNil(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.ParenExpr:
+		return mayBeNil(x.X)
+	case *ast.BinaryExpr:
+		switch x.Op {
+		case token.LOR:
+			return mayBeNil(x.X) || mayBeNil(x.Y)
+		case token.LAND:
+			return mayBeNil(x.X) && mayBeNil(x.Y)
+		case token.NEQ:
+			return !isError(x.X)
+		}
+	case *ast.CallExpr: // errors.Is, errors.As
+		return false
+	}
+	return true
+}
+
+// isBare reports whether a call is a failure of a test without a word. It knows no types: a failure is what is named
+// Error, Fatal, Errorf or Fatalf, and an error is what is named like one.
 func isBare(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 {
@@ -55,7 +89,7 @@ func isBare(call *ast.CallExpr) bool {
 		if !ok || hasWord(format) {
 			return false
 		}
-		return len(call.Args) > 3 || !isError(last) // a position, and an error
+		return len(call.Args) > 3 || !isError(last) // where, and an error
 	}
 	return false
 }

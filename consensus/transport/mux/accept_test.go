@@ -43,7 +43,7 @@ func TestMux_ListenHTTP_WhileItIsOpen(t *testing.T) {
 		}()
 		l.Close()
 		if err := <-ended; !errors.Is(err, net.ErrClosed) {
-			t.Fatal(err)
+			t.Fatalf("a closed listener returns %v, want net.ErrClosed", err)
 		}
 		refused()
 	})
