@@ -77,17 +77,25 @@ func setOrCreate(q *rest.Request, path string) error {
 		if r.Code != znode.ErrNoNode {
 			return changed(q, path, &r)
 		}
-		made, err := createMaybeParents(q, create, parents)
-		switch {
-		case err != nil:
+		if exists, err := createOrFind(q, create, parents); !exists {
 			return err
-		case made.Code == znode.OK:
-			return created(q, made.Path, &made.Stat)
-		case made.Code != znode.ErrNodeExists:
-			return rest.CreateFailure(made.Code, path)
 		}
 	}
 	return rest.TooMany(1, "%s: it is created and deleted too often by others", path)
+}
+
+// createOrFind answers with the znode that it creates, or with why it cannot, unless one exists already.
+func createOrFind(q *rest.Request, create *state.Command, parents bool) (exists bool, err error) {
+	made, err := createMaybeParents(q, create, parents)
+	switch {
+	case err != nil:
+		return false, err
+	case made.Code == znode.OK:
+		return false, created(q, made.Path, &made.Stat)
+	case made.Code != znode.ErrNodeExists:
+		return false, rest.CreateFailure(made.Code, create.Path)
+	}
+	return true, nil
 }
 
 // createAbsent creates the znode; one that exists fails the precondition.
@@ -96,14 +104,8 @@ func createAbsent(q *rest.Request, path string) error {
 	if err != nil {
 		return err
 	}
-	made, err := createMaybeParents(q, create, parents)
-	switch {
-	case err != nil:
+	if exists, err := createOrFind(q, create, parents); !exists {
 		return err
-	case made.Code == znode.OK:
-		return created(q, made.Path, &made.Stat)
-	case made.Code != znode.ErrNodeExists:
-		return rest.CreateFailure(made.Code, path)
 	}
 	p := rest.Explain(znode.ErrNodeExists, path, false)
 	p.Status, p.Code, p.Path = http.StatusPreconditionFailed, znode.ErrNodeExists, path

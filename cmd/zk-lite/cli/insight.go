@@ -155,7 +155,7 @@ func expiredCommand(g *globals) *cobra.Command {
   elsewhere     the server that carried it knows, and has not answered
 
 Name the URLs of all servers: the leader knows when a client was last heard, and the
-server that carried the session what became of its connection.`,
+server that carried the session how its connection ended.`,
 		Example: `  zk-lite expired --http http://zk1:8080,http://zk2:8080,http://zk3:8080
   zk-lite expired -o json | jq -r 'select(.ephemerals > 0) | .session'`,
 		Args: argCount(0, 0, 0),
