@@ -94,7 +94,7 @@ type Error struct {
 	Offset int    // bytes from the start of the Reader's input to the field
 	Type   string // Jute's name of the field's type: int, ustring, vector, ...
 	Wanted int64  // bytes needed, or the length or count in the field
-	Had    int    // bytes left at Offset (ErrTruncated), or after the length or count
+	Had    int    // bytes left at Offset (ErrTruncated), or after the length or count; or the limit (ErrTooLong)
 	Reason error  // one of the sentinels above, or the error given to Reader.Fail
 }
 
@@ -107,6 +107,9 @@ func (e *Error) Error() string {
 	case errors.Is(e.Reason, ErrNegativeLength):
 		return fmt.Sprintf("%s at byte %d: %v: have %d, want -1 (null) or more",
 			e.Type, e.Offset, e.Reason, e.Wanted)
+	case errors.Is(e.Reason, ErrTooLong):
+		return fmt.Sprintf("%s at byte %d: %v: have %d, want at most %d",
+			e.Type, e.Offset, e.Reason, e.Wanted, e.Had)
 	case errors.Is(e.Reason, ErrCountTooLarge):
 		return fmt.Sprintf("%s at byte %d: %v: count %d in %d bytes",
 			e.Type, e.Offset, e.Reason, e.Wanted, e.Had)
