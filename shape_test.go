@@ -41,7 +41,7 @@ var ceilings = map[string]int{
 	"server: files":                                          300,
 	"server: files over 400 lines":                           0,
 	"server: files shorter than 120 lines, percent":          29,
-	"server: lines":                                          53250,
+	"server: lines":                                          53500,
 	"server: packages":                                       60,
 	"migration: files":                                       24,
 	"migration: lines":                                       5000,
