@@ -1,7 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"crypto/subtle"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/zk-lite/zk-lite/znode"
@@ -74,6 +77,18 @@ func (t *Table) Len() int { return len(t.sessions) }
 func (t *Table) Each(visit func(*Session)) {
 	for _, s := range t.sessions {
 		visit(s)
+	}
+}
+
+// ByID returns all sessions by their ids. The caller must not change them.
+func (t *Table) ByID() []*Session {
+	return slices.SortedFunc(maps.Values(t.sessions), func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// Disown makes no server, whose id this is, the owner of all sessions.
+func (t *Table) Disown(none uint64) {
+	for _, s := range t.sessions {
+		s.Owner = none
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	OpRestore       Op = 16 // a step of a restore; see RestoreStep
 	OpDigest        Op = 17 // changes nothing; every server takes the digest of its state there
 	OpLevel         Op = 18 // raises the ensemble's level
+	OpMirror        Op = 19 // a step of mirroring a ZooKeeper ensemble; see MirrorStep
 )
 
 // commandVersion is the first byte of every command.
@@ -76,10 +77,11 @@ type Command struct {
 
 	Timeout  time.Duration    // OpCreateSession, OpAttach
 	Password session.Password // OpCreateSession, OpAttach
-	Term     uint64           // OpExpireSession: the term in which the leader decided
+	Term     uint64           // OpExpireSession, OpMirror: the term in which the leader decided
 	Member   Member           // OpMember
-	Restore  RestoreCommand   // OpRestore
+	Restore  RestoreCommand   // OpRestore; OpMirror: Upload, Part and Sum
 	Level    Level            // OpLevel
+	Mirror   MirrorStep       // OpMirror
 }
 
 // Append encodes c.
@@ -127,6 +129,10 @@ func (c *Command) appendBody(b []byte) []byte {
 		return appendData(c.Restore.append(b), c.Data)
 	case OpLevel:
 		return appendUint(b, uint64(c.Level))
+	case OpMirror:
+		b = appendUint(append(b, byte(c.Mirror)), c.Term)
+		b = appendUint(appendUint(appendUint(b, c.Restore.Upload), c.Restore.Part), c.Restore.Sum)
+		return appendData(b, c.Data)
 	}
 	return b
 }
@@ -141,6 +147,8 @@ func (c *Command) Check() error {
 		return fmt.Errorf("timeout of %v", c.Timeout)
 	case c.Restore.Step > lastRestoreStep:
 		return errRestoreStep(c.Restore.Step)
+	case c.Mirror > lastMirrorStep:
+		return errMirrorStep(c.Mirror)
 	case c.Op == OpLevel && c.Level == 0:
 		return errors.New("feature level 0")
 	}
@@ -213,6 +221,12 @@ func (c *Command) decodeBody(r *reader) {
 		if c.Level = Level(r.uint()); c.Level == 0 {
 			r.fail(errors.New("feature level 0"))
 		}
+	case OpMirror:
+		if c.Mirror, c.Term = MirrorStep(r.byte()), r.uint(); c.Mirror > lastMirrorStep {
+			r.fail(errMirrorStep(c.Mirror))
+		}
+		c.Restore.Upload, c.Restore.Part, c.Restore.Sum = r.uint(), r.uint(), r.uint()
+		c.Data = r.data()
 	default: // OpSync, OpCloseSession and others have no more
 		if !c.Op.known() {
 			r.fail(fmt.Errorf("unknown operation %d", c.Op))

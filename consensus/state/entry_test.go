@@ -12,7 +12,21 @@ import (
 )
 
 // examples holds a command of every operation, with every field it has.
-func examples() []Command {
+func examples() []Command { return append(firstExamples(), mirrorExamples()...) }
+
+// mirrorExamples are those of feature level 2.
+func mirrorExamples() []Command {
+	return []Command{
+		{Op: OpMirror, Mirror: MirrorStart, Data: []byte("source")},
+		{Op: OpMirror, Mirror: MirrorPart, Term: 1<<64 - 1, Data: []byte("part"), Restore: RestoreCommand{Upload: 1<<64 - 1, Part: 3}},
+		{Op: OpMirror, Mirror: MirrorLoad, Term: 7, Restore: RestoreCommand{Upload: 5, Part: 4, Sum: 1 << 63}},
+		{Op: OpMirror, Mirror: MirrorFollow, Term: 7, Data: AppendTxn(nil, []byte("transaction"))},
+		{Op: OpMirror, Mirror: MirrorStop},
+	}
+}
+
+// firstExamples are those of feature level 1.
+func firstExamples() []Command {
 	ids := []znode.ID{{Scheme: "ip", ID: "::1"}, {Scheme: "digest", ID: "u:h"}}
 	acl := []znode.ACL{{Perms: -1, ID: znode.Anyone}, {Perms: 31, ID: ids[1]}}
 	edits := []Command{
@@ -82,7 +96,7 @@ func TestCommand_Append_RoundTrip(t *testing.T) {
 			t.Errorf("%+v is refused: %v; want no error", c, err)
 		}
 	}
-	for _, c := range []Command{{}, {Op: 250}, {Op: OpLevel}, {Op: OpRestore, Restore: RestoreCommand{Step: 3}}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
+	for _, c := range []Command{{}, {Op: 250}, {Op: OpLevel}, {Op: OpRestore, Restore: RestoreCommand{Step: 3}}, {Op: OpMirror, Mirror: 5}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
 		if c.Check() == nil {
 			t.Errorf("%+v passes", c)
 		}
@@ -171,7 +185,8 @@ func TestCommand_MaxSize_IsNoLess(t *testing.T) {
 		{Op: OpSetData, Path: long, Version: -1 << 31, Mzxid: -1 << 63, Data: []byte(long)},
 		{Op: OpDelete}, {Op: OpCheck, Path: long}, {Op: OpCheckAbsent}, {Op: OpSetACL, ACL: acl},
 	}
-	for _, c := range append(ops, Command{Op: OpMulti, Ops: ops}, Command{Op: OpRestore, Data: []byte(long)}) {
+	for _, c := range append(ops, Command{Op: OpMulti, Ops: ops}, Command{Op: OpRestore, Data: []byte(long)},
+		Command{Op: OpMirror, Term: 1<<64 - 1, Data: []byte(long), Restore: RestoreCommand{Upload: 1 << 63, Sum: 1 << 63}}) {
 		c.Session, c.Identities = -1<<63, []znode.ID{id, {}, id}
 		c.Flags, c.Key = FlagKeyed, long
 		if size, bytes := c.MaxSize(), len(AppendCommand(nil, &c)); size < bytes || size > bytes+256+64*20 {

@@ -9,9 +9,10 @@ import (
 )
 
 func TestGolden_Entry(t *testing.T) {
-	all := examples()
-	golden.Check(t, "entry.bin", AppendEntry(nil, 1_700_000_000_000,
-		[]Batch{newRig(t).batch(Origin{Server: 3, Incarnation: 7}, all...)}))
+	for name, commands := range map[string][]Command{"entry.bin": firstExamples(), "mirror.bin": mirrorExamples()} {
+		golden.Check(t, name, AppendEntry(nil, 1_700_000_000_000,
+			[]Batch{newRig(t).batch(Origin{Server: 3, Incarnation: 7}, commands...)}))
+	}
 }
 
 // A snapshot's bytes depend on the compressor; its content must not.

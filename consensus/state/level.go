@@ -17,8 +17,8 @@ type Level uint32
 // release.
 const MinLevel Level = 1
 
-// level2 is the level of release 1.1. It adds no operation, but changes what commands do: commands that no client
-// may send are refused (forbidden), and the tree follows znode.Txn's rules instead of FirstRules.
+// level2 is the level of release 1.1. It adds OpMirror, and changes what commands do: commands that no client may send
+// are refused (forbidden), and the tree follows znode.Txn's rules instead of FirstRules.
 const level2 Level = 2
 
 // opLevels has the level of the release that introduced each operation; 0 for an unknown operation.
@@ -26,6 +26,7 @@ var opLevels = [1 << 8]Level{
 	OpCreate: 1, OpDelete: 1, OpSetData: 1, OpSetACL: 1, OpCheck: 1, OpMulti: 1, OpSync: 1, OpCreateSession: 1,
 	OpCloseSession: 1, OpAttach: 1, OpExpireSession: 1, OpReap: 1, OpMember: 1, OpCheckAbsent: 1, OpDeleteAll: 1,
 	OpRestore: 1, OpDigest: 1, OpLevel: 1,
+	OpMirror: level2,
 }
 
 func (o Op) known() bool { return opLevels[o] != 0 }

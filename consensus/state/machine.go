@@ -22,7 +22,8 @@ type Machine struct {
 	voters   map[ServerID]bool // servers of the configuration; true for those that vote
 	origins  map[ServerID]progress
 	keys     keyTable
-	upload   *upload    // the backup being uploaded; nil: none
+	upload   *upload    // the backup, or the state to mirror, that is being uploaded; nil: none
+	mirror   *mirror    // the ZooKeeper ensemble that the state is a copy of; nil: none
 	zxid     znode.Zxid // of the last transaction; 0 before the first
 	index    uint64     // Raft index of the last entry applied
 	term     uint64     // its term
@@ -185,6 +186,9 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 		// Clients of the backup's ensemble, and what they remember of it, must not
 		// be ahead.
 		m.zxid = max(m.zxid, b.Zxid())
+	case OpMirror:
+		m.applyMirror(c, from, term, timeMillis, obs)
+		return
 	case OpAttach:
 		m.attach(c, from, obs)
 		return
@@ -217,15 +221,7 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	if c.Flags&FlagKeyed != 0 {
 		m.keys.add(c, &m.result, timeMillis)
 	}
-	for i := range m.txn.Events {
-		obs.Event(&m.txn.Events[i])
-	}
-	for _, path := range m.txn.Exceeded {
-		obs.QuotaExceeded(path)
-	}
-	if len(m.txn.Events) > maxScratchEvents {
-		m.txn.Events = nil // they would keep the former tree's znodes alive
-	}
+	m.reportEvents(obs)
 	if m.result.Code != znode.OK {
 		return
 	}
@@ -240,6 +236,19 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	}
 }
 
+// reportEvents reports those of the last transaction.
+func (m *Machine) reportEvents(obs Observer) {
+	for i := range m.txn.Events {
+		obs.Event(&m.txn.Events[i])
+	}
+	for _, path := range m.txn.Exceeded {
+		obs.QuotaExceeded(path)
+	}
+	if len(m.txn.Events) > maxScratchEvents {
+		m.txn.Events = nil // they would keep the former tree's znodes alive
+	}
+}
+
 // admit checks that the command's session exists and belongs to the server that
 // sent it. It refuses a server whose client has moved away, also for commands
 // that the server sends again.
@@ -248,6 +257,9 @@ func (m *Machine) admit(c *Command, from ServerID) znode.Error {
 		if code := m.forbids(c); code != znode.OK {
 			return code
 		}
+	}
+	if m.mirror != nil && !c.Op.duringMirror() {
+		return znode.ErrNotReadOnly
 	}
 	switch c.Op {
 	case OpCreateSession, OpAttach, OpExpireSession, OpReap, OpMember, OpLevel:

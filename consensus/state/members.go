@@ -234,7 +234,9 @@ func (m *Machine) Voters() []ServerID {
 // term, so that it is above all that a client may have seen from a lost server. Sessions stay.
 func (m *Machine) Recover(self ServerID, index, term uint64) {
 	m.Configure(index, term, map[ServerID]bool{self: true}, Unobserved{})
-	m.zxid = max(m.zxid, znode.Zxid(term<<32))
+	if m.mirror == nil { // otherwise the source has all transactions, and the lost ones come again
+		m.zxid = max(m.zxid, znode.Zxid(term<<32))
+	}
 	m.upload = nil
 	m.Chain(index, term, nil)
 }

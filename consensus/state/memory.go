@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/zk-lite/zk-lite/migration/replica"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -39,6 +40,52 @@ func (c *Command) growth(t *znode.Tree, ids []znode.ID) (bytes int64) {
 		}
 	case OpRestore:
 		return int64(len(c.Data))
+	case OpMirror:
+		return c.growthOfMirror(t)
+	}
+	return bytes
+}
+
+// growthOfMirror is growth of a step of a mirror. A transaction that cannot be decoded ends it.
+func (c *Command) growthOfMirror(t *znode.Tree) (bytes int64) {
+	if c.Mirror != MirrorFollow {
+		return int64(len(c.Data))
+	}
+	for in := (reader{b: c.Data}); in.off < len(in.b); {
+		txn, err := replica.ParseTxn(in.take(in.count(1)))
+		if in.err != nil || err != nil {
+			break
+		}
+		bytes += growthOfChange(t, &txn.Change)
+	}
+	return bytes
+}
+
+// growthOfChange is how much a change adds to t, or at most to any tree.
+func growthOfChange(t *znode.Tree, c *replica.Change) (bytes int64) {
+	var have znode.Stat
+	code := znode.ErrNoNode
+	if t != nil {
+		have, code = t.Exists(c.Path, super)
+	}
+	switch c.Op {
+	case replica.OpCreate, replica.OpCreate2, replica.OpCreateContainer, replica.OpCreateTTL:
+		return znode.CreateMemory(c.Path, len(c.Data)) + growthOfACL(t, c.ACL, nil)
+	case replica.OpDelete, replica.OpDeleteContainer:
+		if code == znode.OK {
+			return -znode.CreateMemory(c.Path, int(have.DataLength))
+		}
+	case replica.OpSetData:
+		return znode.DataMemory(int64(len(c.Data))) - znode.DataMemory(int64(have.DataLength))
+	case replica.OpSetACL:
+		return growthOfACL(t, c.ACL, nil)
+	case replica.OpMulti:
+		if c.Failed() {
+			return 0
+		}
+		for i := range c.Multi {
+			bytes += growthOfChange(t, &c.Multi[i])
+		}
 	}
 	return bytes
 }
@@ -104,7 +151,7 @@ const maxACLMemory = 16 << 20
 // (docs/adr/0032).
 func (m *Machine) forbids(c *Command) znode.Error {
 	switch {
-	case c.Op == OpReap && c.Session != 0:
+	case (c.Op == OpReap || c.Op == OpMirror) && c.Session != 0:
 		return znode.ErrUnimplemented
 	case c.HasLongACL() && !m.KeepsACL(c):
 		return znode.ErrInvalidACL
@@ -115,7 +162,7 @@ func (m *Machine) forbids(c *Command) znode.Error {
 // harms reports whether c is forbidden in any state. A server of release 1.0 may send it.
 func (c *Command) harms() bool {
 	_, memory := c.completedACLs(c.Identities)
-	return memory > maxACLMemory || c.Op == OpReap && c.Session != 0
+	return memory > maxACLMemory || (c.Op == OpReap || c.Op == OpMirror) && c.Session != 0
 }
 
 // HasLongACL reports whether c may not be proposed because of its ACLs: one has more than znode.MaxACL entries, or

@@ -207,6 +207,9 @@ func (m *Machine) readHead(b []byte) error {
 			r.fail(fmt.Errorf("the idempotency key %q is there twice", a.key))
 		}
 	}
+	if r.err == nil && r.off < len(b) { // after it, if the state is a mirror
+		m.mirror = readMirror(&r)
+	}
 	if r.err == nil && r.off != len(b) {
 		r.fail(fmt.Errorf("%d bytes after the head", len(b)-r.off))
 	}

@@ -128,7 +128,7 @@ func (m *Machine) receivePart(c *Command, from ServerID, timeMillis int64) znode
 		if u == nil || u.id != x.Upload || uint64(len(u.parts)) != x.Part {
 			return znode.ErrDataInconsistency
 		}
-	case u != nil && u.from != from && timeMillis-u.time < UploadIdle:
+	case u != nil && u.from != from && timeMillis-u.time < UploadIdle && m.mirror == nil:
 		return znode.ErrThrottled
 	default:
 		// A server has one upload at a time, so a new one ends the previous.

@@ -53,6 +53,7 @@ type Snapshot struct {
 	sessions []session.Session
 	keys     []*answer
 	upload   *upload
+	mirror   *Mirror
 	tree     *znode.Snapshot
 }
 
@@ -65,6 +66,7 @@ func (m *Machine) Snapshot() *Snapshot {
 		sessions: m.sessions.Clone(),
 		keys:     m.keys.clone(),
 		upload:   m.upload.clone(),
+		mirror:   m.mirror.clone(),
 		tree:     m.tree.Snapshot(),
 	}
 }
@@ -172,6 +174,9 @@ func (s *Snapshot) appendHead(b []byte) []byte {
 	for _, a := range s.keys {
 		b = a.append(b)
 	}
+	if s.mirror != nil {
+		b = s.mirror.append(b)
+	}
 	return b
 }
 
@@ -218,6 +223,9 @@ func (s *Snapshot) Digest() uint64 {
 	}
 	for _, a := range s.keys {
 		add(a.append([]byte("key")))
+	}
+	if s.mirror != nil {
+		add(s.mirror.append([]byte("mirror")))
 	}
 	if s.upload != nil {
 		add(s.upload.appendHead([]byte("upload")))

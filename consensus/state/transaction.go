@@ -11,9 +11,12 @@ import (
 
 // begin starts a transaction. Its zxid is the next number; a new term starts a
 // new high part. A full counter carries into the high part, which then runs
-// ahead of the term: nothing but the order counts.
+// ahead of the term: nothing but the order counts. A mirror's zxids are its source's, and what it does besides, such as
+// a change of /zookeeper/config, has the last one.
 func (m *Machine) begin(term uint64, timeMillis int64) {
-	m.zxid = max(m.zxid+1, znode.Zxid(term<<32|1))
+	if m.mirror == nil {
+		m.zxid = max(m.zxid+1, znode.Zxid(term<<32|1))
+	}
 	c := &m.command
 	m.txn.Reset()
 	m.txn.Zxid, m.txn.TimeMillis = m.zxid, timeMillis

@@ -62,6 +62,9 @@ func (r *Replica) apply(x *znode.Txn, t *Txn, c *Change, fuzzy bool) error {
 	case OpDelete, OpDeleteContainer:
 		code = r.delete(x, c.Path)
 	case OpSetData:
+		if c.Path == znode.ConfigPath {
+			return nil // see OpReconfig
+		}
 		code = r.replay.SetData(x, c.Path, c.Data, c.Version)
 	case OpReconfig:
 		// Our configuration is in that znode, and no digest counts it.
@@ -149,6 +152,9 @@ func (r *Replica) Unresolved() []string {
 	slices.Sort(paths)
 	return paths
 }
+
+// Recount writes the usage of every quota, which a snapshot has as its writer counted it.
+func (r *Replica) Recount(x *znode.Txn) { r.replay.Recount(x) }
 
 // Finish prepares the state for service, once every transaction is applied: it counts the usage of quotas, and deletes
 // the ephemerals of sessions that do not exist, whose paths it returns; ZooKeeper's servers do the same at their start.

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -60,4 +61,31 @@ func (c *aclCache) parent(path string) []znode.ACL {
 		c.path, c.of = p, c.own(p)
 	}
 	return c.of
+}
+
+// Replace adds to x the events of a tree that takes another's place: the znodes that are gone, that are new, or that
+// have been written meanwhile. It leaves out the list of members. It changes neither tree.
+func Replace(x *znode.Txn, now, next *znode.Tree) {
+	g := &merger{x: x, now: now}
+	before, after := now.Snapshot(), next.Snapshot()
+	defer before.Release()
+	defer after.Release()
+	g.must(before.Walk(func(r *znode.Record) error {
+		if _, code := next.Exists(r.Path, super); code != znode.OK {
+			g.deleted = append(g.deleted, r.Path)
+		}
+		return nil
+	}))
+	g.must(after.Walk(func(r *znode.Record) error {
+		data, stat, code := now.Get(r.Path, super)
+		switch {
+		case r.Path == znode.ConfigPath:
+		case code != znode.OK:
+			g.created = append(g.created, r.Path)
+		case stat.Mzxid != r.Stat.Mzxid || !bytes.Equal(data, r.Data):
+			g.changed = append(g.changed, r.Path)
+		}
+		return nil
+	}))
+	g.emit(next)
 }

@@ -1,0 +1,318 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/consensus/state/backup"
+	"github.com/zk-lite/zk-lite/migration/replica"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// A mirror is a state that is a copy of a ZooKeeper ensemble's. That ensemble decides: its transactions come through
+// the log as its leader sent them, with their zxids, and every machine applies them. Meanwhile the machine draws no
+// zxid, and refuses with ErrNotReadOnly what would change the tree or the sessions otherwise (docs/adr/0035).
+
+// MirrorStep is the action of an OpMirror. The steps that only the leader sends count in the term that they name, and
+// return ErrSessionMoved in another one: a leader that has been replaced must not change a state that it no longer
+// knows. While nothing is mirrored, all but the first return ErrNoNode.
+type MirrorStep uint8
+
+// The steps.
+const (
+	// MirrorStart begins to mirror the source in Command.Data, a text that the machine only keeps.
+	//
+	// Codes: ErrNotEmpty if a user has znodes or sessions, ErrNodeExists if another source is mirrored, ErrBadArguments
+	// unless the text has 1 to MaxMirrorSource bytes.
+	MirrorStart MirrorStep = iota
+	// MirrorPart brings the next part of a state that WriteMirrored has written; part 0 ends the former upload.
+	// Command.Restore has the numbers, as for RestorePart, and the codes are the same.
+	MirrorPart
+	// MirrorLoad makes the state that has been uploaded the machine's own. Command.Restore has the numbers, as for
+	// RestoreCommit.
+	//
+	// Codes: ErrDataInconsistency if parts are missing, ErrMarshalling if they are not such a state or another than was
+	// sent. Then nothing has changed.
+	MirrorLoad
+	// MirrorFollow applies the transactions in Command.Data, which AppendTxn has put there. Those up to the machine's
+	// zxid are skipped.
+	//
+	// Codes: ErrDataInconsistency if no state is loaded, or a transaction is not the next one; ErrMarshalling if one
+	// cannot be decoded, or does not fit the state, which is then lost (Mirror.LostAt). Those before it count.
+	MirrorFollow
+	// MirrorStop ends it. Tree and sessions stay, and are the ensemble's own from then on. Any server may send it.
+	MirrorStop
+)
+
+const lastMirrorStep = MirrorStop
+
+// MaxMirrorSource bounds the text of a source, in bytes.
+const MaxMirrorSource = 4 << 10
+
+// Mirror describes what is mirrored.
+type Mirror struct {
+	Source string
+	Zxid   znode.Zxid // of the last transaction; 0: no state is loaded
+	// Loaded is whether the state is the source's as of Zxid.
+	Loaded bool
+	// LostAt is the transaction that did not fit the state, which must be loaded again; 0: none.
+	LostAt znode.Zxid
+	Loads  uint64 // how often a state was loaded
+	Time   int64  // of the last transaction followed, by the source's clock, milliseconds since the epoch; 0: none
+
+	// The digests of znodes that transactions brought (ZooKeeper 3.6), and those that were not the tree's. A difference
+	// counts if it stays: a source's digests are wrong for a while after certain writes to the root.
+	Compared, Differing           uint64
+	FirstDiffering, LastDiffering znode.Zxid
+	DiffersSince                  znode.Zxid // the first after the last digest that was equal; 0: the last one was
+}
+
+// mirror is a Mirror with what machines do not share.
+type mirror struct {
+	Mirror
+	replica *replica.Replica // of tree and sessions; nil: the next MirrorFollow makes it
+}
+
+// Mirror returns what is mirrored; false if nothing is.
+func (m *Machine) Mirror() (Mirror, bool) {
+	if m.mirror == nil {
+		return Mirror{}, false
+	}
+	x := m.mirror.Mirror
+	if x.Loaded {
+		x.Zxid = m.zxid
+	}
+	return x, true
+}
+
+// AppendTxn adds a transaction, as the source's leader sent it (replica.ParseTxn), to the Data of a MirrorFollow.
+func AppendTxn(b, txn []byte) []byte { return append(appendUint(b, uint64(len(txn))), txn...) }
+
+// duringMirror reports whether a mirror admits the operation: it changes neither znodes of clients nor sessions.
+func (o Op) duringMirror() bool {
+	return o == OpSync || o == OpDigest || o == OpLevel || o == OpMember || o == OpMirror
+}
+
+// applyMirror carries out a step.
+func (m *Machine) applyMirror(c *Command, from ServerID, term uint64, timeMillis int64, obs Observer) {
+	r := &m.result
+	byLeader := c.Mirror != MirrorStart && c.Mirror != MirrorStop
+	switch {
+	case m.mirror == nil && c.Mirror != MirrorStart:
+		r.Code = znode.ErrNoNode
+		return
+	case byLeader && c.Term != term:
+		r.Code = znode.ErrSessionMoved
+		return
+	}
+	if m.mirror != nil {
+		m.begin(term, timeMillis)
+	}
+	switch c.Mirror {
+	case MirrorStart:
+		r.Code = m.startMirror(string(c.Data))
+	case MirrorPart:
+		r.Code = m.receivePart(c, from, timeMillis)
+	case MirrorLoad:
+		r.Code = m.loadMirror(c, obs)
+	case MirrorFollow:
+		r.Code = m.follow(c, obs)
+	case MirrorStop:
+		m.stopMirror(term, timeMillis, obs)
+	}
+	r.Zxid = m.zxid
+}
+
+func (m *Machine) startMirror(source string) znode.Error {
+	switch {
+	case source == "" || len(source) > MaxMirrorSource:
+		return znode.ErrBadArguments
+	case m.mirror != nil && m.mirror.Source == source:
+		return znode.OK // sent again
+	case m.mirror != nil:
+		return znode.ErrNodeExists
+	case m.tree.Size().Znodes > systemZnodes || m.sessions.Len() > 0:
+		return znode.ErrNotEmpty
+	}
+	m.mirror = &mirror{Mirror: Mirror{Source: source}}
+	m.upload = nil // of a backup, which could not be restored
+	return znode.OK
+}
+
+// systemZnodes is how many znodes a new tree has. A user may have set quotas, which are more.
+const systemZnodes = 4
+
+func (m *Machine) loadMirror(c *Command, obs Observer) znode.Error {
+	u := m.upload
+	if u == nil || u.id != c.Restore.Upload || uint64(len(u.parts)) != c.Restore.Part {
+		return znode.ErrDataInconsistency
+	}
+	m.upload = nil
+	if u.sum() != c.Restore.Sum {
+		return znode.ErrMarshalling
+	}
+	r, err := readMirrored(u.reader())
+	if err != nil {
+		return znode.ErrMarshalling
+	}
+	x := &m.txn
+	x.Zxid = r.Zxid
+	r.Sessions.Disown(uint64(NoServer))
+	ours, _, _ := m.tree.Get(znode.ConfigPath, super) // the list of this ensemble's members
+	r.Tree.SetConfig(x, ours)
+	r.Recount(x)
+	x.Reset()
+	backup.Replace(x, m.tree, r.Tree)
+	former := m.sessions
+	m.tree, m.sessions, m.zxid = r.Tree, r.Sessions, r.Zxid
+	m.mirror.replica = r
+	m.mirror.Loaded, m.mirror.LostAt, m.mirror.DiffersSince = true, 0, 0
+	m.mirror.Loads++
+
+	m.reportEvents(obs)
+	for _, s := range former.ByID() {
+		if m.sessions.Get(s.ID) == nil {
+			obs.SessionClosed(s, nil, false)
+		}
+	}
+	for _, s := range m.sessions.ByID() {
+		if former.Get(s.ID) == nil {
+			obs.SessionOpened(s)
+		}
+	}
+	return znode.OK
+}
+
+// follow applies transactions until one cannot be.
+func (m *Machine) follow(c *Command, obs Observer) znode.Error {
+	x := m.mirror
+	if !x.Loaded {
+		return znode.ErrDataInconsistency
+	}
+	if x.replica == nil {
+		x.replica = replica.New(m.tree, m.sessions, m.zxid)
+	}
+	for in := (reader{b: c.Data}); in.off < len(in.b); {
+		raw := in.take(in.count(1))
+		if in.err != nil {
+			return znode.ErrMarshalling
+		}
+		t, err := replica.ParseTxn(raw)
+		switch {
+		case err != nil:
+			return znode.ErrMarshalling
+		case t.Zxid <= m.zxid:
+			continue
+		case !isNext(m.zxid, t.Zxid):
+			return znode.ErrDataInconsistency
+		}
+		if code := m.followTxn(t, obs); code != znode.OK {
+			return code
+		}
+	}
+	return znode.OK
+}
+
+// isNext reports whether a source's transaction follows another without a gap: counted on, or the first of a leader.
+func isNext(last, next znode.Zxid) bool {
+	return next == last+1 || next>>32 > last>>32 && uint32(next) == 1
+}
+
+// followTxn applies the next transaction, reports what it changes, and compares the digest that it brings.
+func (m *Machine) followTxn(t *replica.Txn, obs Observer) znode.Error {
+	x, former := m.mirror, m.sessions.Get(t.Session)
+	err := x.replica.Apply(&m.txn, t, false)
+	var deleted []string
+	if t.Op == replica.OpCloseSession {
+		for i := range m.txn.Events {
+			deleted = append(deleted, m.txn.Events[i].Path)
+		}
+	}
+	m.reportEvents(obs)
+	if err != nil { // some of a multi's operations may have been carried out
+		x.Loaded, x.LostAt, x.replica = false, t.Zxid, nil
+		return znode.ErrMarshalling
+	}
+	m.zxid, x.Time = t.Zxid, t.Time
+	switch {
+	case t.Op == replica.OpCreateSession:
+		s := m.sessions.Get(t.Session)
+		s.Owner = uint64(NoServer)
+		obs.SessionOpened(s)
+	case t.Op == replica.OpCloseSession && former != nil:
+		obs.SessionClosed(former, deleted, false)
+	}
+	if t.HasDigest {
+		x.compare(t.Zxid, x.replica.Fits(t))
+	}
+	return znode.OK
+}
+
+// compare counts a digest.
+func (x *Mirror) compare(zxid znode.Zxid, equal bool) {
+	x.Compared++
+	if equal {
+		x.DiffersSince = 0
+		return
+	}
+	x.Differing++
+	x.LastDiffering = zxid
+	if x.FirstDiffering == 0 {
+		x.FirstDiffering = zxid
+	}
+	if x.DiffersSince == 0 {
+		x.DiffersSince = zxid
+	}
+}
+
+// stopMirror ends the mirror in a transaction, which deletes the ephemerals of sessions that do not exist, as
+// ZooKeeper's servers do when they start. From then on zxids are drawn again, above all of the source's.
+func (m *Machine) stopMirror(term uint64, timeMillis int64, obs Observer) {
+	m.mirror, m.upload = nil, nil
+	m.begin(term, timeMillis)
+	var gone []znode.SessionID
+	m.tree.EphemeralOwners(func(id znode.SessionID, _ int) {
+		if m.sessions.Get(id) == nil {
+			gone = append(gone, id)
+		}
+	})
+	slices.Sort(gone)
+	for _, id := range gone {
+		m.tree.DeleteOwned(&m.txn, id)
+	}
+	m.reportEvents(obs)
+}
+
+// clone is for a snapshot.
+func (x *mirror) clone() *Mirror {
+	if x == nil {
+		return nil
+	}
+	c := x.Mirror
+	return &c
+}
+
+// mirrorVersion is the first byte of a Mirror in a snapshot.
+const mirrorVersion = 1
+
+// append encodes x; Zxid is the machine's.
+func (x *Mirror) append(b []byte) []byte {
+	b = append(appendString(append(b, mirrorVersion), x.Source), flag(x.Loaded))
+	b = appendInt(appendUint(appendUint(b, uint64(x.LostAt)), x.Loads), x.Time)
+	b = appendUint(appendUint(b, x.Compared), x.Differing)
+	b = appendUint(appendUint(b, uint64(x.FirstDiffering)), uint64(x.LastDiffering))
+	return appendUint(b, uint64(x.DiffersSince))
+}
+
+func readMirror(r *reader) *mirror {
+	if v := r.byte(); v != mirrorVersion {
+		r.fail(fmt.Errorf("what it mirrors has version %d, this build reads version %d", v, mirrorVersion))
+	}
+	x := &mirror{Mirror: Mirror{Source: strings.Clone(r.string()), Loaded: r.byte() == 1}}
+	x.LostAt, x.Loads, x.Time = znode.Zxid(r.uint()), r.uint(), r.int()
+	x.Compared, x.Differing = r.uint(), r.uint()
+	x.FirstDiffering, x.LastDiffering = znode.Zxid(r.uint()), znode.Zxid(r.uint())
+	x.DiffersSince = znode.Zxid(r.uint())
+	return x
+}

@@ -1,0 +1,93 @@
+package state
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/migration/replica"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// A state to be mirrored, as the leader uploads it: a head of fixed size, in Big Endian, and a zstd stream of what
+// Replica.Write writes.
+//
+//	byte version, int64 zxid, uint64 ZooKeeper's digest, uint64 number of znodes, uint64 number of sessions
+const (
+	mirroredVersion = 1
+	mirroredHead    = 1 + 8 + 8 + 8 + 8
+)
+
+type errMirrorStep MirrorStep
+
+func (e errMirrorStep) Error() string { return fmt.Sprintf("unknown step %d of a mirror", uint8(e)) }
+
+// WriteMirrored encodes a state for a MirrorLoad. It decides nothing: a MirrorLoad keeps the ephemerals whose sessions
+// do not exist, as the source does.
+//
+// Errors: of w and of Replica.Write.
+func WriteMirrored(w io.Writer, r *replica.Replica) error {
+	b := binary.BigEndian.AppendUint64([]byte{mirroredVersion}, uint64(r.Zxid))
+	b = binary.BigEndian.AppendUint64(b, r.Digest())
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Tree.Size().Znodes))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Sessions.Len()))
+	if _, err := w.Write(b); err != nil {
+		return fmt.Errorf("writing a state to mirror: %w", err)
+	}
+	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err == nil {
+		err = errors.Join(r.Write(z), z.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("writing a state to mirror: %w", err)
+	}
+	return nil
+}
+
+// readMirrored decodes what WriteMirrored has written, and compares it with the head.
+func readMirrored(in io.Reader) (*replica.Replica, error) {
+	var b [mirroredHead]byte
+	if _, err := io.ReadFull(in, b[:]); err != nil {
+		return nil, err
+	}
+	if b[0] != mirroredVersion {
+		return nil, fmt.Errorf("has version %d, this build reads version %d", b[0], mirroredVersion)
+	}
+	zxid, digest := znode.Zxid(binary.BigEndian.Uint64(b[1:])), binary.BigEndian.Uint64(b[9:])
+	znodes, sessions := binary.BigEndian.Uint64(b[17:]), binary.BigEndian.Uint64(b[25:])
+	if zxid < 0 {
+		return nil, fmt.Errorf("zxid %v is negative", zxid)
+	}
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(windowMax))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	stream := jute.NewStream(&io.LimitedReader{R: z, N: maxDecoded}, replica.MaxField)
+	r, err := replica.Read(stream, zxid)
+	if err != nil {
+		return nil, err
+	}
+	// zstd compares its checksum when the stream ends, and not before.
+	switch n, err := io.CopyN(io.Discard, stream, 1); {
+	case n > 0:
+		return nil, errors.New("goes on after its end")
+	case err != io.EOF:
+		return nil, err
+	}
+	if left := r.Unresolved(); len(left) > 0 {
+		return nil, fmt.Errorf("the ACL of %q is not known", left[0])
+	}
+	if got := r.Tree.Size().Znodes; uint64(got) != znodes || uint64(r.Sessions.Len()) != sessions {
+		return nil, fmt.Errorf("holds %d znodes and %d sessions, but its head says %d and %d", got, r.Sessions.Len(),
+			znodes, sessions)
+	}
+	if got := r.Digest(); got != digest {
+		return nil, fmt.Errorf("digest is %016x, but its head has %016x", got, digest)
+	}
+	return r, nil
+}
