@@ -218,7 +218,7 @@ func Visit(dir string, opt Options, visit func(*raft.Log) error) (err error) {
 	if err != nil {
 		return err
 	}
-	r, err := recoverRecords(d, segments)
+	r, err := recoverRecords(d, segments, nil)
 	if err != nil || r.span.empty() {
 		return err
 	}

@@ -14,6 +14,8 @@ type recovery struct {
 	end        position // end of the valid records
 	reason     string   // why there is no record at end
 	torn       bool     // the bytes at end are not zeros
+
+	visit func(g *segment, off int64, rec *record) error // called with each record that is followed; nil: none
 }
 
 // recoverRecords finds the end of the log, the first place without a valid record. It refuses the log
@@ -21,8 +23,10 @@ type recovery struct {
 // mark of any record, those after the end included. A record lost above every mark may be a write that
 // a power cut interrupted. Writes reach the disk in any order, so valid records may follow it, but none
 // of them was ever reported as durable.
-func recoverRecords(d *directory, segments []*segment) (*recovery, error) {
-	r := &recovery{mark: max(d.manifest.highWater, d.readHighWater())}
+func recoverRecords(
+	d *directory, segments []*segment, visit func(*segment, int64, *record) error,
+) (*recovery, error) {
+	r := &recovery{mark: max(d.manifest.highWater, d.readHighWater()), visit: visit}
 	if len(segments) > 0 {
 		r.end = at(segments[0].id, segmentHeaderSize)
 	}
@@ -87,6 +91,11 @@ func (r *recovery) replay(g *segment, b []byte, oldest bool) (sealed bool, err e
 		next, err := r.span.apply(&rec)
 		if err != nil {
 			return false, r.corrupt(g, off, err.Error())
+		}
+		if r.visit != nil {
+			if err := r.visit(g, off, &rec); err != nil {
+				return false, err
+			}
 		}
 		r.note(&rec, at(g.id, off))
 		r.span = next

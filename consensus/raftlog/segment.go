@@ -157,7 +157,10 @@ func writeFull(f File, b []byte, off int64) error {
 // openSegment opens an existing segment and verifies its header. Everything that it checks was
 // durable before the manifest named the segment, so an error means damage.
 func openSegment(fsys FS, dir string, id uint32, store uint64) (*segment, error) {
-	path := segmentPath(dir, id)
+	return openSegmentFile(fsys, segmentPath(dir, id), id, store)
+}
+
+func openSegmentFile(fsys FS, path string, id uint32, store uint64) (*segment, error) {
 	corrupt := func(format string, args ...any) error {
 		return &CorruptError{File: path, Reason: fmt.Sprintf(format, args...)}
 	}

@@ -69,7 +69,7 @@ func (s *Store) openFiles() error {
 	if s.segments, err = s.directory.openSegments(); err != nil {
 		return err
 	}
-	r, err := recoverRecords(s.directory, s.segments)
+	r, err := recoverRecords(s.directory, s.segments, nil)
 	if err != nil {
 		return err
 	}

@@ -107,6 +107,26 @@ func (e *entryReader) batch() Batch {
 	return g
 }
 
+// VisitEntry calls visit with each command of an entry, its origin and its number, and returns the entry's time in
+// milliseconds since the epoch. It applies nothing. The Command is valid during the call.
+func VisitEntry(entry []byte, visit func(o Origin, seq uint64, c *Command) error) (timeMillis int64, err error) {
+	e, err := readEntry(entry)
+	if err != nil {
+		return 0, err
+	}
+	for ; e.batches > 0 && e.err == nil; e.batches-- {
+		g := e.batch()
+		seq := g.First - 1
+		if e.err == nil {
+			e.err = g.each(func(c *Command, _, _ int) error { seq++; return visit(g.Origin, seq, c) })
+		}
+	}
+	if e.err == nil && e.off != len(e.b) {
+		e.fail(fmt.Errorf("%d bytes after the last batch", len(e.b)-e.off))
+	}
+	return e.timeMillis, e.err
+}
+
 // rewrite returns an entry in which the commands that drop selects are replaced by others that
 // fail.
 func rewrite(entry []byte, drop func(*Command) bool) ([]byte, error) {
@@ -130,9 +150,29 @@ func rewrite(entry []byte, drop func(*Command) bool) ([]byte, error) {
 // replace replaces the commands of g that drop selects by others that fail; it cannot leave them out, because
 // commands are numbered. If a command cannot be decoded, it returns an error and does not change g.
 func (g *Batch) replace(drop func(*Command) bool) error {
+	var commands []byte // with the replacements; nil before the first one
+	err := g.each(func(c *Command, start, end int) error {
+		switch {
+		case drop(c):
+			if commands == nil {
+				commands = bytes.Clone(g.Commands[:start])
+			}
+			commands = AppendCommand(commands, c.failing())
+		case commands != nil:
+			commands = append(commands, g.Commands[start:end]...)
+		}
+		return nil
+	})
+	if err == nil && commands != nil {
+		g.Commands = commands
+	}
+	return err
+}
+
+// each calls visit with each command of g, and where it lies in g.Commands with its length.
+func (g *Batch) each(visit func(c *Command, start, end int) error) error {
 	r := reader{b: g.Commands}
 	var c Command
-	var commands []byte // with the replacements; nil before the first one
 	for i := range g.Count {
 		start := r.off
 		body := reader{b: r.take(r.count(1))}
@@ -142,23 +182,11 @@ func (g *Batch) replace(drop func(*Command) bool) error {
 		if err := firstError(r.err, body.err); err != nil {
 			return fmt.Errorf("command %d of server %d: %w", g.First+uint64(i), g.Server, err)
 		}
-		switch {
-		case drop(&c):
-			if commands == nil {
-				commands = bytes.Clone(g.Commands[:start])
-			}
-			commands = AppendCommand(commands, c.failing())
-		case commands != nil:
-			commands = append(commands, g.Commands[start:r.off]...)
+		if err := visit(&c, start, r.off); err != nil {
+			return err
 		}
 	}
-	if err := r.end(g.Server); err != nil {
-		return err
-	}
-	if commands != nil {
-		g.Commands = commands
-	}
-	return nil
+	return r.end(g.Server)
 }
 
 // failing is a command of the same client that changes nothing, and fails in every release with ErrInvalidACL.

@@ -33,8 +33,29 @@ func readSnapshot(in io.Reader, limit int64) (m *Machine, err error) {
 // little memory, and does not compare the digest.
 func VisitSnapshot(in io.Reader, visit func(*znode.Record) error) error {
 	return decodeSnapshot(in, math.MaxInt64, func(in *bufio.Reader) error {
-		_, _, err := readZnodes(in, visit)
+		_, _, err := readZnodes(in, func(*Machine) error { return nil }, visit)
 		return err
+	})
+}
+
+// ScanSnapshot calls head with a Machine that has all of a snapshot, or of a backup, but its znodes, and then visit
+// with each znode, in no particular order. At the end it compares the number of znodes, the checksum and the digest.
+// It takes little memory.
+//
+// Errors: of ReadSnapshot, of head and of visit.
+func ScanSnapshot(in io.Reader, head func(*Machine) error, visit func(*znode.Record) error) error {
+	return decodeSnapshot(in, math.MaxInt64, func(in *bufio.Reader) error {
+		var d znode.Digest
+		m, count, err := readZnodes(in, head, func(r *znode.Record) error {
+			d.Add(r)
+			return visit(r)
+		})
+		if err != nil {
+			return err
+		}
+		s := m.Snapshot()
+		defer s.Release()
+		return readEnd(in, count, func() uint64 { return s.digest(d.Sum) })
 	})
 }
 
@@ -87,8 +108,10 @@ func checkMagic(magic string) error {
 	return nil
 }
 
-// readZnodes reads the head, and passes the znodes to visit.
-func readZnodes(in *bufio.Reader, visit func(*znode.Record) error) (m *Machine, count uint64, err error) {
+// readZnodes reads the head, and passes it and the znodes on.
+func readZnodes(
+	in *bufio.Reader, head func(*Machine) error, visit func(*znode.Record) error,
+) (m *Machine, count uint64, err error) {
 	m = New()
 	b, err := readBlock(in, nil)
 	if err != nil {
@@ -99,6 +122,9 @@ func readZnodes(in *bufio.Reader, visit func(*znode.Record) error) (m *Machine, 
 	}
 	if m.upload, err = readUpload(in); err != nil {
 		return nil, 0, fmt.Errorf("upload: %w", err)
+	}
+	if err := head(m); err != nil {
+		return nil, 0, err
 	}
 	var acls [][]znode.ACL
 	for ; ; count++ {
@@ -120,33 +146,38 @@ func readZnodes(in *bufio.Reader, visit func(*znode.Record) error) (m *Machine, 
 
 func readBlocks(in *bufio.Reader) (*Machine, error) {
 	builder := znode.NewBuilder()
-	m, count, err := readZnodes(in, builder.Add)
+	m, count, err := readZnodes(in, func(*Machine) error { return nil }, builder.Add)
 	if err != nil {
 		return nil, err
 	}
 	if m.tree, err = builder.Tree(); err != nil {
 		return nil, err
 	}
+	return m, readEnd(in, count, m.Digest)
+}
+
+// readEnd reads the end of a snapshot, and compares it with what came before.
+func readEnd(in *bufio.Reader, count uint64, digest func() uint64) error {
 	b, err := readBlock(in, nil)
 	if err != nil {
-		return nil, fmt.Errorf("end: %w", err)
+		return fmt.Errorf("end: %w", err)
 	}
 	r := reader{b: b}
 	n, sum := r.uint(), r.take(8)
 	if r.err != nil || n != count || r.off != len(b) {
-		return nil, fmt.Errorf("holds %d znodes, but its end gives their number as %d", count, n)
+		return fmt.Errorf("holds %d znodes, but its end gives their number as %d", count, n)
 	}
 	// zstd compares its checksum when the stream ends, and not before.
 	switch _, err := in.ReadByte(); {
 	case err == nil:
-		return nil, errors.New("goes on after its end")
+		return errors.New("goes on after its end")
 	case err != io.EOF:
-		return nil, fmt.Errorf("end: %w", err)
+		return fmt.Errorf("end: %w", err)
 	}
-	if got := m.Digest(); got != binary.BigEndian.Uint64(sum) {
-		return nil, fmt.Errorf("digest is %016x, but its end has %x", got, sum)
+	if got := digest(); got != binary.BigEndian.Uint64(sum) {
+		return fmt.Errorf("digest is %016x, but its end has %x", got, sum)
 	}
-	return m, nil
+	return nil
 }
 
 // readBlock reads a block into b, or a larger one. It never allocates much more

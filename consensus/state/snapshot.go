@@ -202,8 +202,11 @@ func appendRecord(b []byte, r *znode.Record, acls map[*znode.ACL]int) []byte {
 // Digest is a number that is the same on servers in the same state: the same
 // znodes, sessions, members, origins and zxid. It is a sum of hashes, so that
 // no order of iteration matters.
-func (s *Snapshot) Digest() uint64 {
-	sum := s.tree.Digest()
+func (s *Snapshot) Digest() uint64 { return s.digest(s.tree.Digest()) }
+
+// digest is Digest for a tree with this digest.
+func (s *Snapshot) digest(tree uint64) uint64 {
+	sum := tree
 	add := func(b []byte) { sum += xxhash.Sum64(b) }
 	add(appendInt([]byte("zxid"), int64(s.zxid)))
 	add(appendUint([]byte("level"), uint64(s.level)))
