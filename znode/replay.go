@@ -16,7 +16,7 @@ type Replay struct {
 	tree *Tree
 	// digests are the digests of ZooKeeper servers whose paths are bytes of UTF-8, and of those whose Java replaces
 	// each character outside ASCII by a question mark (its default charset under LC_ALL=C).
-	digests [2]uint64
+	digests ZooKeeperDigest
 }
 
 // NewReplay returns a Replay on a tree, whose digest it computes.
@@ -33,7 +33,7 @@ func NewReplay(t *Tree) *Replay {
 }
 
 // DigestIs reports whether a ZooKeeper server's digest is that of the tree.
-func (r *Replay) DigestIs(d uint64) bool { return d == r.digests[0] || d == r.digests[1] }
+func (r *Replay) DigestIs(d uint64) bool { return r.digests.Is(d) }
 
 // Digest is the tree's digest (ZooKeeper's DigestCalculator, version 2): the sum of a checksum of each znode, except
 // those below /zookeeper.
@@ -41,34 +41,56 @@ func (r *Replay) Digest() uint64 { return r.digests[0] }
 
 // count adds a znode's checksum to the digests, sign times.
 func (r *Replay) count(n *node, sign int64) {
-	path := n.path()
+	rare := n.readRare()
+	utf8, ascii := zooKeeperSums(&Record{Path: n.path(), Data: n.data(), Stat: Stat{
+		Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: rare.pzxid, Ctime: n.ctime, Mtime: n.mtime, Version: n.version,
+		Cversion: Version(rare.creates), Aversion: rare.aversion, EphemeralOwner: rare.owner,
+	}})
+	r.digests[0] += uint64(sign) * utf8
+	r.digests[1] += uint64(sign) * ascii
+}
+
+// ZooKeeperDigest adds up what Replay.Digest returns of a tree with the added Records.
+type ZooKeeperDigest [2]uint64
+
+// Add counts one znode.
+func (d *ZooKeeperDigest) Add(r *Record) {
+	utf8, ascii := zooKeeperSums(r)
+	d[0] += utf8
+	d[1] += ascii
+}
+
+// Is reports whether a ZooKeeper server's digest is that of the Records.
+func (d *ZooKeeperDigest) Is(sum uint64) bool { return sum == d[0] || sum == d[1] }
+
+// zooKeeperSums returns what a znode adds to both digests of a Replay.
+func zooKeeperSums(r *Record) (utf8, ascii uint64) {
+	path := r.Path
 	if strings.HasPrefix(path, SystemPath+"/") {
-		return
+		return 0, 0
 	}
 	if path == RootPath {
 		path = ""
 	}
-	rare := n.readRare()
 	var b [60]byte
-	put := binary.BigEndian
-	for i, v := range []int64{int64(n.czxid), int64(n.mzxid), int64(rare.pzxid), n.ctime, n.mtime} {
+	put, s := binary.BigEndian, &r.Stat
+	for i, v := range [...]int64{int64(s.Czxid), int64(s.Mzxid), int64(s.Pzxid), s.Ctime, s.Mtime} {
 		put.PutUint64(b[8*i:], uint64(v))
 	}
-	put.PutUint32(b[40:], uint32(n.version))
-	put.PutUint32(b[44:], uint32(rare.creates))
-	put.PutUint32(b[48:], uint32(rare.aversion))
-	put.PutUint64(b[52:], uint64(rare.owner))
+	put.PutUint32(b[40:], uint32(s.Version))
+	put.PutUint32(b[44:], uint32(s.Cversion))
+	put.PutUint32(b[48:], uint32(s.Aversion))
+	put.PutUint64(b[52:], uint64(s.EphemeralOwner))
 	sum := func(path string) uint64 {
 		crc := crc32.ChecksumIEEE([]byte(path))
-		crc = crc32.Update(crc, crc32.IEEETable, n.data())
-		return uint64(sign) * uint64(crc32.Update(crc, crc32.IEEETable, b[:]))
+		crc = crc32.Update(crc, crc32.IEEETable, r.Data)
+		return uint64(crc32.Update(crc, crc32.IEEETable, b[:]))
 	}
-	first := sum(path)
-	r.digests[0] += first
-	if ascii := inASCII(path); ascii != path {
-		first = sum(ascii)
+	utf8 = sum(path)
+	if plain := inASCII(path); plain != path {
+		return utf8, sum(plain)
 	}
-	r.digests[1] += first
+	return utf8, utf8
 }
 
 // inASCII replaces every character that a Java charset of ASCII cannot encode.
