@@ -50,6 +50,7 @@ var layers = []struct {
 	{3, "internal/wire", []string{"znode", "internal/jute"}, "messages only: it serves server, client and tools"},
 	{1, "consensus/state/backup", []string{"znode"}, "turns trees into a tree, and knows no log"},
 	{2, "migration/replica", []string{"znode", "session", "internal/jute"}, "ZooKeeper's state and its encoding; knows no file and no connection"},
+	{3, "migration/datadir", []string{"migration/replica", "znode", "session", "internal/jute", "internal/durable"}, "ZooKeeper's files; knows no connection and no log of ours"},
 	{3, "consensus/state", []string{"znode", "session", "consensus/state/backup", "internal/fault", "internal/jute", "migration/replica"}, "the state machine is pure: no raft, no network"},
 	{4, "consensus/raftlog/...", []string{"consensus/raftlog", "internal/histogram", "internal/repeats"}, "a log store knows no state"},
 	{4, "consensus/transport/mux", []string{"internal/repeats"}, "carries connections, and reads nothing on them but the hello"},

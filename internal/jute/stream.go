@@ -12,6 +12,7 @@ import (
 // Stream is not safe for concurrent use.
 type Stream struct {
 	in  *bufio.Reader
+	tee io.Writer // nil: none
 	off int64
 	max int // bytes of one buffer or string
 	err error
@@ -36,6 +37,9 @@ func (s *Stream) Err() error { return s.err }
 // Offset returns how many bytes have been consumed, with those of a field that failed.
 func (s *Stream) Offset() int64 { return s.off }
 
+// Tee makes the Stream write every byte that it consumes from now on to w, whose errors it ignores: a checksum.
+func (s *Stream) Tee(w io.Writer) { s.tee = w }
+
 // Fail makes err the sticky error unless there is one already.
 func (s *Stream) Fail(err error) {
 	if s.err == nil {
@@ -49,8 +53,15 @@ func (s *Stream) Read(b []byte) (int, error) {
 		return 0, s.err
 	}
 	n, err := s.in.Read(b)
-	s.off += int64(n)
+	s.consumed(b[:n])
 	return n, err
+}
+
+func (s *Stream) consumed(b []byte) {
+	s.off += int64(len(b))
+	if s.tee != nil {
+		_, _ = s.tee.Write(b)
+	}
 }
 
 // fill reads len(b) bytes of a field that began at byte start.
@@ -59,7 +70,7 @@ func (s *Stream) fill(b []byte, start int64, typ string) bool {
 		return false
 	}
 	n, err := io.ReadFull(s.in, b)
-	s.off += int64(n)
+	s.consumed(b[:n])
 	if err == io.EOF && s.off > start || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = &Error{Offset: int(start), Type: typ, Wanted: s.off - start - int64(n) + int64(len(b)),
 			Had: int(s.off - start), Reason: ErrTruncated}

@@ -61,13 +61,10 @@ func (r *Replica) apply(x *znode.Txn, t *Txn, c *Change, fuzzy bool) error {
 		code = r.create(x, c)
 	case OpDelete, OpDeleteContainer:
 		code = r.delete(x, c.Path)
-	case OpSetData:
-		if c.Path == znode.ConfigPath {
-			return nil // see OpReconfig
+	case OpSetData, OpReconfig:
+		if c.Path != znode.ConfigPath { // our configuration is there, and no digest counts it
+			code = r.replay.SetData(x, c.Path, c.Data, c.Version)
 		}
-		code = r.replay.SetData(x, c.Path, c.Data, c.Version)
-	case OpReconfig:
-		// Our configuration is in that znode, and no digest counts it.
 	case OpSetACL:
 		code = r.replay.SetACL(c.Path, c.ACL, c.Version)
 		delete(r.missing, c.Path)
@@ -119,10 +116,26 @@ func (r *Replica) delete(x *znode.Txn, path string) znode.Error {
 // addSession adds a session, or gives one that a fuzzy snapshot has already its timeout.
 func (r *Replica) addSession(id znode.SessionID, millis int32) error {
 	r.Sessions.Remove(id)
+	if millis < 0 {
+		return fmt.Errorf("session %v has a timeout of %d ms", id, millis)
+	}
 	s := session.Session{ID: id, Timeout: time.Duration(millis) * time.Millisecond, Password: session.CompatiblePassword(id)}
-	if millis < 0 || !r.Sessions.Add(s) {
-		return fmt.Errorf("session %v with a timeout of %d ms is impossible here: ids with the top byte 0xff mark znodes "+
-			"with a TTL, and come from a server with the id 255 or with a broken id generator", id, millis)
+	if !r.Sessions.Add(s) {
+		return fmt.Errorf("session %v %w", id, errImpossibleID)
+	}
+	return nil
+}
+
+var errImpossibleID = errors.New("has an id that means something else: 0 is no session, 0x8000000000000000 marks " +
+	"containers, and the top byte 0xff marks znodes with a TTL; such ids come from a server with the id 255 or from a " +
+	"broken id generator; let the sessions end before the state is copied")
+
+// CheckOwner refuses an ephemeral's owner that looks like a TTL and is none: with extendedTypesEnabled no server starts
+// that finds it in a snapshot or a log (EphemeralType.get).
+func CheckOwner(id znode.SessionID) error {
+	const reserved = 0x00ffff << 40
+	if uint64(id)>>56 == 0xff && (uint64(id)&reserved != 0 || id<<8 == 0) {
+		return fmt.Errorf("owner %v %w", id, errImpossibleID)
 	}
 	return nil
 }

@@ -36,50 +36,93 @@ func unknownACL() []znode.ACL {
 	return []znode.ACL{{ID: znode.ID{Scheme: "zk-lite", ID: "not in the snapshot's table"}}}
 }
 
-// Read decodes the stream of a state up to its end, as of zxid. A fuzzy one may lack ACLs; see Unresolved.
+// Visitor gets the parts of a stream as they come, which may be more than fits in memory. What a nil function would get
+// is decoded and dropped. An error that a function returns ends the walk.
+type Visitor struct {
+	Session func(id znode.SessionID, timeoutMillis int32) error
+	ACL     func(number int64, list []znode.ACL) error
+	// Znode gets a znode with its internal Stat (see znode.Record), and the number of its ACL: -1 is world:anyone:all,
+	// and another that ACL has not got is missing. The record stays valid only during the call.
+	Znode func(rec *znode.Record, acl int64) error
+}
+
+// Walk decodes the stream of a state up to its end.
 //
-// Errors: those of the Stream, and what no server can have written, each with the znode.
-func Read(s *jute.Stream, zxid znode.Zxid) (*Replica, error) {
-	r := &Replica{Sessions: session.NewTable(), Zxid: zxid, missing: map[string]int64{}}
+// Errors: of the Stream, and those of the Visitor.
+func Walk(s *jute.Stream, v Visitor) error {
 	for n := s.VectorLen(); n > 0 && s.Err() == nil; n-- {
 		id, millis := znode.SessionID(s.Int64()), s.Int32()
-		if s.Err() != nil {
-			break
-		}
-		if err := r.addSession(id, millis); err != nil {
-			return nil, err
+		if s.Err() == nil && v.Session != nil {
+			if err := v.Session(id, millis); err != nil {
+				return err
+			}
 		}
 	}
-	lists := map[int64][]znode.ACL{openNumber: znode.OpenACL}
 	for n := s.VectorLen(); n > 0 && s.Err() == nil; n-- {
 		number := s.Int64()
-		lists[number] = streamACL(s)
+		list := streamACL(s)
+		if s.Err() == nil && v.ACL != nil {
+			if err := v.ACL(number, list); err != nil {
+				return err
+			}
+		}
 	}
-	b := znode.NewBuilder()
-	have := map[string]bool{}
 	for s.Err() == nil {
 		path := s.Ustring()
 		if path == end || s.Err() != nil {
 			break
 		}
 		rec, number := readRecord(s, path)
-		if s.Err() != nil {
-			break
-		}
-		if rec.ACL = lists[number]; len(rec.ACL) == 0 {
-			rec.ACL, r.missing[rec.Path] = unknownACL(), number
-		}
-		if err := b.Add(&rec); err != nil {
-			return nil, err
-		}
-		if strings.HasPrefix(rec.Path, znode.SystemPath) {
-			have[rec.Path] = true
+		if s.Err() == nil && v.Znode != nil {
+			if err := v.Znode(&rec, number); err != nil {
+				return err
+			}
 		}
 	}
-	if err := s.Err(); err != nil {
+	return s.Err()
+}
+
+// Read decodes the stream of a state up to its end, as of zxid. A fuzzy one may lack ACLs; see Unresolved.
+//
+// Errors: those of the Stream, and what no server can have written, each with the znode or the session.
+func Read(s *jute.Stream, zxid znode.Zxid) (*Replica, error) {
+	r := &Replica{Sessions: session.NewTable(), Zxid: zxid, missing: map[string]int64{}}
+	lists := map[int64][]znode.ACL{openNumber: znode.OpenACL}
+	b := znode.NewBuilder()
+	have := map[string]bool{}
+	err := Walk(s, Visitor{
+		Session: r.addSession,
+		ACL: func(number int64, list []znode.ACL) error {
+			lists[number] = list
+			return nil
+		},
+		Znode: func(rec *znode.Record, number int64) error {
+			if rec.ACL = lists[number]; len(rec.ACL) == 0 {
+				rec.ACL, r.missing[rec.Path] = unknownACL(), number
+			}
+			if err := CheckOwner(rec.Stat.EphemeralOwner); err != nil {
+				return fmt.Errorf("znode %q: %w", rec.Path, err)
+			}
+			switch rec.Path {
+			case znode.ConfigPath:
+				forgetConfig(rec)
+				have[rec.Path] = true
+			case znode.QuotaPath:
+				have[rec.Path] = true
+			}
+			return b.Add(rec)
+		},
+	})
+	if err != nil {
 		return nil, err
 	}
 	return r, r.build(b, have)
+}
+
+// forgetConfig leaves out the ensemble's configuration, which each server writes again at its start.
+func forgetConfig(rec *znode.Record) {
+	rec.Data = []byte{}
+	rec.Stat = znode.Stat{Aversion: rec.Stat.Aversion}
 }
 
 // build makes the tree, with the znodes of the system that old servers do not have.
