@@ -32,11 +32,13 @@ type loader struct {
 // Errors: ErrEmpty; of the file system; a DamageError; and what else a server would not start with, or would lose: a
 // missing transaction, a digest that does not fit, sessions with impossible ids, ACLs that are nowhere.
 func Load(dataDir, logDir string) (*replica.Replica, *Report, error) {
-	d, err := find(dataDir, logDir)
-	if err != nil {
-		return nil, &Report{}, err
+	l := &loader{report: newReport()}
+	var err error
+	if l.directory, err = find(dataDir, logDir); err != nil {
+		return nil, l.report, err
 	}
-	l := &loader{directory: d, report: &Report{DataDir: d.data, LogDir: d.logs, Ignored: d.ignored}}
+	l.report.DataDir, l.report.LogDir = l.data, l.logs
+	l.report.Ignored = append(l.report.Ignored, l.ignored...)
 	if err := l.load(); err != nil {
 		return nil, l.report, err
 	}
@@ -59,6 +61,7 @@ func (l *loader) load() (err error) {
 			return err
 		}
 	}
+	l.report.Zxid = l.last.String()
 	if err := l.checker.end(l.replica, l.report); err != nil {
 		return err
 	}
@@ -208,7 +211,7 @@ func (l *loader) finish() error {
 	if err := refuseOldTTLs(r); err != nil {
 		return err
 	}
-	p.Ownerless = r.Finish()
+	p.Ownerless = append(p.Ownerless, r.Finish()...)
 	if len(p.Ownerless) > 0 {
 		p.warn("%d ephemerals belong to sessions that do not exist: they are deleted, as a server deletes them at its start",
 			len(p.Ownerless))

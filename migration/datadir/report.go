@@ -72,13 +72,21 @@ type DigestReport struct {
 	None   int `json:"none"`   // transactions without one, or in the fuzzy part of a snapshot
 }
 
+// newReport returns a Report whose lists are empty in JSON, not null.
+func newReport() *Report {
+	return &Report{
+		Skipped: []SkippedFile{}, Ignored: []string{}, Logs: []LogReport{}, Torn: []Torn{}, Ownerless: []string{},
+		Warnings: []string{},
+	}
+}
+
 func (p *Report) warn(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
 }
 
 // count fills in what the state holds.
 func (p *Report) count(r *replica.Replica) {
-	p.Zxid, p.Sessions = r.Zxid.String(), r.Sessions.Len()
+	p.Sessions = r.Sessions.Len()
 	size := r.Tree.Size()
 	p.Znodes, p.Bytes = size.Znodes, size.Bytes
 	p.Ephemerals = size.Ephemerals

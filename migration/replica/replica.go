@@ -60,7 +60,7 @@ func (r *Replica) apply(x *znode.Txn, t *Txn, c *Change, fuzzy bool) error {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
 		code = r.create(x, c)
 	case OpDelete, OpDeleteContainer:
-		code = r.delete(x, c.Path)
+		code = r.delete(x, c.Path, fuzzy)
 	case OpSetData, OpReconfig:
 		if c.Path != znode.ConfigPath { // our configuration is there, and no digest counts it
 			code = r.replay.SetData(x, c.Path, c.Data, c.Version)
@@ -80,7 +80,7 @@ func (r *Replica) apply(x *znode.Txn, t *Txn, c *Change, fuzzy bool) error {
 	case OpCreateSession:
 		return r.addSession(t.Session, t.Timeout)
 	case OpCloseSession:
-		return r.closeSession(x, t, c)
+		return r.closeSession(x, t, c, fuzzy)
 	case OpCheck, OpError:
 	default:
 		return ErrUnknownOp
@@ -108,8 +108,21 @@ func (r *Replica) create(x *znode.Txn, c *Change) znode.Error {
 	return r.replay.Create(x, &req, c.Creates)
 }
 
-func (r *Replica) delete(x *znode.Txn, path string) znode.Error {
+// delete deletes a znode. In a fuzzy state it may have children: then it was deleted, created again and used before its
+// snapshot was taken, and what is there now comes again with the transactions that follow.
+func (r *Replica) delete(x *znode.Txn, path string, fuzzy bool) znode.Error {
 	delete(r.missing, path)
+	code := r.replay.Delete(x, path)
+	if code != znode.ErrNotEmpty || !fuzzy {
+		return code
+	}
+	names, _, _ := r.Tree.Children(path, []znode.ID{znode.SuperIDs})
+	slices.Sort(names)
+	for _, name := range names {
+		if code := r.delete(x, znode.Join(path, name), fuzzy); code != znode.OK {
+			return code
+		}
+	}
 	return r.replay.Delete(x, path)
 }
 
@@ -142,13 +155,13 @@ func CheckOwner(id znode.SessionID) error {
 
 // closeSession removes a session and its ephemerals: those that the transaction names, which servers before 3.6 do not,
 // and those that are there.
-func (r *Replica) closeSession(x *znode.Txn, t *Txn, c *Change) error {
+func (r *Replica) closeSession(x *znode.Txn, t *Txn, c *Change, fuzzy bool) error {
 	r.Sessions.Remove(t.Session)
 	left := r.Tree.Ephemerals(t.Session, "")
 	slices.Sort(left)
 	for _, path := range append(slices.Clone(c.Closed), left...) {
 		// One that is not there was deleted by a request before this one.
-		if code := r.delete(x, path); code != znode.OK && code != znode.ErrNoNode {
+		if code := r.delete(x, path, fuzzy); code != znode.OK && code != znode.ErrNoNode {
 			return fmt.Errorf("%w: %q of session %v: %v", ErrCorrupt, path, t.Session, code)
 		}
 	}
@@ -180,7 +193,7 @@ func (r *Replica) Finish() (ownerless []string) {
 	})
 	slices.Sort(ownerless)
 	for _, path := range ownerless {
-		r.delete(x, path)
+		r.delete(x, path, true)
 	}
 	r.replay.Recount(x)
 	return ownerless
