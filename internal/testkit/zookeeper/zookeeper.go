@@ -1,5 +1,5 @@
-// Package zookeeper starts Apache ZooKeeper, from Debian's packages, for tests of
-// compatibility. It starts processes only, and knows no client.
+// Package zookeeper starts Apache ZooKeeper for tests of compatibility: from Debian's packages, or a version of
+// Maven Central's. It starts processes only, and knows no client.
 //
 // All processes end with the test.
 package zookeeper
@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,14 +62,33 @@ func Flags() []string {
 	return []string{"-Dzookeeper.jmx.log4j.disable=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"}
 }
 
-// Command runs a server with a zoo.cfg, and with further flags for Java.
+// Command runs a server of Debian's with a zoo.cfg, and with further flags for Java.
 func Command(file string, flags ...string) ([]string, error) {
 	classPath, err := ClassPath()
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat([]string{"java"}, flags, Flags(), []string{"-cp", classPath, Class, file}), nil
+	return command(classPath, file, flags), err
 }
+
+func command(classPath, file string, flags []string) []string {
+	return slices.Concat([]string{"java"}, flags, Flags(), []string{"-cp", classPath, Class, file})
+}
+
+// Options are what the servers of an ensemble have in common.
+type Options struct {
+	Version   string // "": Debian's
+	Servers   int    // all, with the observers, which are the last
+	Observers int
+	// Config has further lines of zoo.cfg. $DIR is the server's directory, $PORT a port of its own, for the
+	// observerMasterPort of voters.
+	Config []string
+	Flags  []string // further flags for Java
+	Data   string   // a directory that each data directory begins as a copy of
+}
+
+// Superuser is the name and the password of the digest scheme's superuser.
+const (
+	Superuser   = "super:test"
+	superDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
+)
 
 // Ensemble is a number of servers that belong together.
 type Ensemble struct {
@@ -78,28 +98,49 @@ type Ensemble struct {
 // Server is one ZooKeeper process.
 type Server struct {
 	Address string // of the client port
+	Quorum  string // the address for other servers, on which only the leader listens
+	Port    int    // for $PORT
+	Dir     string // holds zoo.cfg, the directory data and the log
 
 	tb      testing.TB
-	dir     string
+	command []string
 	process *process.Process
 }
 
-// Start starts n servers and waits until all of them serve. It fails the test
-// if ZooKeeper or Java are not installed.
+// Start starts n servers of Debian's version and waits until all of them serve. It fails the test if ZooKeeper or
+// Java are not installed.
 func Start(tb testing.TB, n int) *Ensemble {
 	tb.Helper()
-	port := ports.Take(tb, 3*n)
+	return Run(tb, Options{Servers: n})
+}
+
+// Run starts an ensemble and waits until all its servers serve.
+func Run(tb testing.TB, o Options) *Ensemble {
+	tb.Helper()
+	classPath, err := ClassPath()
+	if o.Version != "" {
+		classPath, err = Jars(o.Version)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	port := ports.Take(tb, 4*o.Servers)
 	var members strings.Builder
-	for i := range n {
-		fmt.Fprintf(&members, "server.%d=127.0.0.1:%d:%d\n", i+1, port[3*i+1], port[3*i+2])
+	for i := range o.Servers {
+		fmt.Fprintf(&members, "server.%d=127.0.0.1:%d:%d", i+1, port[4*i+1], port[4*i+2])
+		if i >= o.Servers-o.Observers {
+			members.WriteString(":observer")
+		}
+		members.WriteByte('\n')
 	}
 	e := new(Ensemble)
-	for i := range n {
+	for i := range o.Servers {
 		s := &Server{
-			Address: fmt.Sprintf("127.0.0.1:%d", port[3*i]), tb: tb,
-			dir: filepath.Join(tb.TempDir(), fmt.Sprintf("server%d", i+1)),
+			Address: fmt.Sprintf("127.0.0.1:%d", port[4*i]), Quorum: fmt.Sprintf("127.0.0.1:%d", port[4*i+1]),
+			Port: port[4*i+3], Dir: filepath.Join(tb.TempDir(), fmt.Sprintf("server%d", i+1)), tb: tb,
 		}
-		s.configure(i+1, port[3*i], n, members.String())
+		s.command = command(classPath, s.ConfigFile(), append([]string{"-Xms128m", "-Xmx256m"}, o.Flags...))
+		s.configure(i+1, port[4*i], members.String(), o)
 		s.Start()
 		e.Servers = append(e.Servers, s)
 	}
@@ -111,43 +152,78 @@ func Start(tb testing.TB, n int) *Ensemble {
 
 // ConnectString names all servers.
 func (e *Ensemble) ConnectString() string {
+	return e.list(func(s *Server) string { return s.Address })
+}
+
+// Quorum names the quorum ports of all servers.
+func (e *Ensemble) Quorum() string {
+	return e.list(func(s *Server) string { return s.Quorum })
+}
+
+func (e *Ensemble) list(address func(*Server) string) string {
 	var list []string
 	for _, s := range e.Servers {
-		list = append(list, s.Address)
+		list = append(list, address(s))
 	}
 	return strings.Join(list, ",")
 }
 
-func (s *Server) configure(id, port, n int, members string) {
+// Leader waits for a server that leads, or that is the only one, and returns it.
+func (e *Ensemble) Leader() (leader *Server) {
+	e.Servers[0].tb.Helper()
+	wait.Until(e.Servers[0].tb, "a ZooKeeper leads", func() bool {
+		i := slices.IndexFunc(e.Servers, func(s *Server) bool { return s.Mode() == "leader" || s.Mode() == "standalone" })
+		if i >= 0 {
+			leader = e.Servers[i]
+		}
+		return i >= 0
+	})
+	return leader
+}
+
+func (s *Server) configure(id, port int, members string, o Options) {
 	s.tb.Helper()
 	cfg := fmt.Sprintf("tickTime=200\ninitLimit=50\nsyncLimit=25\ndataDir=%s\n"+
 		"clientPort=%d\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"+
-		"minSessionTimeout=1000\nmaxSessionTimeout=60000\n"+
+		"minSessionTimeout=1000\nmaxSessionTimeout=60000\nDigestAuthenticationProvider.superDigest=%s\n"+
 		"4lw.commands.whitelist=*\nadmin.enableServer=false\nextendedTypesEnabled=true\n",
-		filepath.Join(s.dir, "data"), port)
-	if n > 1 {
+		s.DataDir(), port, superDigest)
+	if o.Servers > 1 || slices.Contains(o.Config, "standaloneEnabled=false") {
 		cfg += members
 	}
-	err := os.MkdirAll(filepath.Join(s.dir, "data"), 0o755)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(s.dir, "zoo.cfg"), []byte(cfg), 0o644)
+	if o.Observers > 0 && id > o.Servers-o.Observers {
+		cfg += "peerType=observer\n"
+	}
+	for _, line := range o.Config {
+		cfg += strings.NewReplacer("$DIR", s.Dir, "$PORT", strconv.Itoa(s.Port)).Replace(line) + "\n"
+	}
+	err := os.MkdirAll(s.DataDir(), 0o755)
+	if err == nil && o.Data != "" {
+		err = os.CopyFS(s.DataDir(), os.DirFS(o.Data))
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(s.dir, "data", "myid"), fmt.Append(nil, id), 0o644)
+		err = os.WriteFile(s.ConfigFile(), []byte(cfg), 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.DataDir(), "myid"), fmt.Append(nil, id), 0o644)
 	}
 	if err != nil {
 		s.tb.Fatal(err)
 	}
 }
 
+// DataDir is the server's dataDir.
+func (s *Server) DataDir() string { return filepath.Join(s.Dir, "data") }
+
+// ConfigFile is its zoo.cfg.
+func (s *Server) ConfigFile() string { return filepath.Join(s.Dir, "zoo.cfg") }
+
 // Start starts the process, again after Kill. It does not wait until the server
 // serves.
 func (s *Server) Start() {
 	s.tb.Helper()
-	args, err := Command(filepath.Join(s.dir, "zoo.cfg"), "-Xms128m", "-Xmx256m")
-	if err == nil {
-		s.process, err = process.Start(process.Command{Args: args, Log: filepath.Join(s.dir, "log")})
-	}
+	var err error
+	s.process, err = process.Start(process.Command{Args: s.command, Dir: s.Dir, Log: filepath.Join(s.Dir, "log")})
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -157,6 +233,25 @@ func (s *Server) Start() {
 // Kill ends the process at once, and waits until it has ended.
 func (s *Server) Kill() { s.process.Kill() }
 
+// Stop ends the process with SIGTERM, as an operator does, and waits until it has ended.
+func (s *Server) Stop() {
+	s.tb.Helper()
+	if err := s.process.Stop(wait.Patience); errors.Is(err, process.ErrRunning) {
+		s.tb.Fatal(err)
+	}
+}
+
+// Mode is what the server calls itself: leader, follower, observer or standalone; "" while it does not serve.
+func (s *Server) Mode() string {
+	text, err := fourletter.Ask(s.Address, "srvr")
+	if err != nil {
+		return ""
+	}
+	_, mode, _ := strings.Cut(text, "Mode: ")
+	mode, _, _ = strings.Cut(mode, "\n")
+	return mode
+}
+
 // WaitServing waits until the server answers clients.
 func (s *Server) WaitServing() {
 	s.tb.Helper()
@@ -164,7 +259,6 @@ func (s *Server) WaitServing() {
 		if err := s.process.EndedEarly(); err != nil {
 			s.tb.Fatalf("ZooKeeper: %v:\n%s", err, s.process.Tail())
 		}
-		text, err := fourletter.Ask(s.Address, "srvr")
-		return err == nil && strings.Contains(text, "Mode:")
+		return s.Mode() != ""
 	})
 }
