@@ -93,7 +93,7 @@ func TestBootstrap_CrashInBetween_IsMadeGood(t *testing.T) {
 	t.Parallel()
 	e := prepare(t, 3, nil)
 	e.mustStart(0)
-	id, err := e.nodes[0].founder.Found([16]byte{1}, true)
+	id, err := e.nodes[0].founder.Found([16]byte{1}, true, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func TestForm_CrashInBetween_IsMadeGood(t *testing.T) {
 	e := prepare(t, 3, nil)
 	e.without(0, 2)
 	e.mustStart(0)
-	id, err := e.nodes[0].founder.Found([16]byte{1}, true)
+	id, err := e.nodes[0].founder.Found([16]byte{1}, true, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestForm_TwoAtOnce_OneHasAMajority(t *testing.T) {
 	e.without(1, 0)
 	for i := range 2 {
 		e.mustStart(i)
-		if _, err := e.nodes[i].founder.Found([16]byte{byte(i + 1)}, true); err != nil {
+		if _, err := e.nodes[i].founder.Found([16]byte{byte(i + 1)}, true, ""); err != nil {
 			t.Fatal(err)
 		}
 		e.stop(i)

@@ -22,6 +22,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
 	"github.com/zk-lite/zk-lite/internal/histogram"
+	"github.com/zk-lite/zk-lite/migration/seed"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -79,7 +80,11 @@ func Open(cfg Config) (*Node, error) {
 	if at, ok := cfg.Storage.SnapshotTime(); ok {
 		n.snapshots.last.Store(at.Unix())
 	}
-	n.assemble(lastLife, incarnation)
+	imported, err := seed.Load(cfg.Storage.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening consensus: %w", err)
+	}
+	n.assemble(lastLife, incarnation, imported)
 	if err := n.openEnsemble(); err != nil {
 		n.cancel(forward.ErrStopped)
 		err = errors.Join(err, n.transport.Close(), n.mux.Close())
@@ -90,7 +95,7 @@ func Open(cfg Config) (*Node, error) {
 }
 
 // assemble makes the node's parts.
-func (n *Node) assemble(lastLife, incarnation uint64) {
+func (n *Node) assemble(lastLife, incarnation uint64, imported *seed.Seed) {
 	cfg := &n.cfg
 	listener := cfg.Listener
 	if listener == nil {
@@ -124,12 +129,16 @@ func (n *Node) assemble(lastLife, incarnation uint64) {
 	})
 	n.queue = forward.NewQueue(state.Origin{Server: cfg.ID, Incarnation: incarnation},
 		cfg.MaxPending, cfg.MaxPendingBytes)
+	digest := ""
+	if imported != nil {
+		digest = imported.Digest()
+	}
 	n.ensemble = membership.New(membership.Config{
 		Self: cfg.ID, Servers: cfg.Servers, Standalone: cfg.standalone(), ElectionTimeout: cfg.ElectionTimeout,
 		Autopilot: cfg.Autopilot, Logger: n.logger,
 		Mux: n.mux, Keys: cfg.Keys, Store: &cfg.Storage, Disk: n.disk,
 		Transport: n.transport, Leadership: n.leadership, Applied: &n.applied, Queue: n.queue, Streams: &n.streams,
-		Check:   n.check,
+		Check: n.check, Seed: digest,
 		Found:   func(conn *mux.Conn, req *membership.Request) error { return n.founder.Accept(conn, req) },
 		Removed: func(reason string) { n.halt(selfcheck.Removed, reason) },
 		Context: n.ctx, Tasks: &n.tasks,
@@ -138,7 +147,7 @@ func (n *Node) assemble(lastLife, incarnation uint64) {
 	n.founder = founding.New(founding.Config{
 		Self: cfg.ID, Servers: cfg.Servers, Standalone: cfg.standalone(), ElectionTimeout: cfg.ElectionTimeout,
 		Logger: n.logger, Keys: cfg.Keys, Store: &cfg.Storage,
-		RaftConfig: n.raftConfig(), Transport: n.transport, Ensemble: n.ensemble,
+		RaftConfig: n.raftConfig(), Transport: n.transport, Ensemble: n.ensemble, Seed: imported,
 		Fatal: n.fatal, Context: n.ctx, Tasks: &n.tasks,
 	})
 	n.forwarder = forward.New(forward.Config{

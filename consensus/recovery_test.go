@@ -83,7 +83,7 @@ func TestRecovery_TwoOfThreeLost(t *testing.T) {
 
 	e.mustStart(0)
 	e.must(0, "/after")
-	if now := e.nodes[0].zxid(); now>>32 < before>>32+recovery.TermJump {
+	if now := e.nodes[0].zxid(); now>>32 < before>>32+state.TermJump {
 		t.Errorf("zxid %x, before the loss %x", now, before)
 	}
 	if have := e.nodes[0].ensemble.Identity(); have.Ensemble != id || id == former || !e.nodes[0].handler.exists("/kept") {

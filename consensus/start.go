@@ -43,6 +43,9 @@ func (n *Node) joinEnsemble(id storage.Identity) {
 
 // startRaft starts raft as a member of the ensemble.
 func (n *Node) startRaft(id storage.Identity) error {
+	if err := n.founder.Plant(&id); err != nil {
+		return fmt.Errorf("starting raft: %w", err)
+	}
 	n.joinEnsemble(id)
 	n.fsm.machine = state.New()
 	n.cfg.Handler.BeginApply()

@@ -10,7 +10,8 @@
 //  4. when all have confirmed, it removes the note that it is founding.
 //
 // After a crash in between, 3 is done again. Every server bootstraps raft with the same configuration when it learns of
-// X. Voters that an operator has named may be missing (missing.go).
+// X. Voters that an operator has named may be missing (missing.go). One or more of them may have the data of a ZooKeeper
+// ensemble, with which the ensemble begins (seeds.go).
 //
 // A fresh server that finds an ensemble that exists, and is no longer being founded, had its disk wiped: it may have
 // voted, and acknowledged what it no longer has. Letting it vote again could lose acknowledged writes, so it is
@@ -28,6 +29,7 @@
 package founding
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -44,8 +46,8 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/peerkeys"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
-	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
+	"github.com/zk-lite/zk-lite/migration/seed"
 )
 
 const (
@@ -65,6 +67,7 @@ type Config struct {
 	RaftConfig      *raft.Config // RaftConfig and Transport are what raft is bootstrapped with
 	Transport       raft.Transport
 	Ensemble        *membership.Ensemble
+	Seed            *seed.Seed // imported data; nil: this server has none
 
 	Fatal   func(error)     // called when this server cannot go on
 	Context context.Context // ends with the node; its cause is what is returned then
@@ -99,7 +102,7 @@ func (f *Founder) Waiting() string {
 // Await founds the ensemble with the others, or joins it. It returns this server's identity.
 func (f *Founder) Await() (storage.Identity, error) {
 	if f.cfg.Standalone {
-		return f.Found(newEnsemble(), false)
+		return f.Found(newEnsemble(), false, f.seed())
 	}
 	reminded := time.Now()
 	for {
@@ -135,8 +138,9 @@ func (f *Founder) Round() (*storage.Identity, string, error) {
 	r := &round{
 		Founder: f, mayBeMissing: missing, first: f.lowestVoter(missing) == f.cfg.Self,
 		keys:   &peerkeys.Table{Keys: map[state.ServerID]peerkeys.Key{f.cfg.Self: f.cfg.Keys.Own()}},
-		secret: f.cfg.Keys.HasSecret(),
+		secret: f.cfg.Keys.HasSecret(), seeds: map[string][]state.ServerID{},
 	}
+	r.noteSeed(f.cfg.Self, cmp.Or(f.seed(), membership.NoSeed))
 	for _, s := range f.cfg.Servers {
 		if s.ID == f.cfg.Self {
 			continue
@@ -145,6 +149,7 @@ func (f *Founder) Round() (*storage.Identity, string, error) {
 			return id, "", err
 		}
 	}
+	seed := r.judgeSeeds()
 	switch {
 	case r.wiped != nil && !r.founding:
 		return nil, "", r.wiped
@@ -164,7 +169,7 @@ func (f *Founder) Round() (*storage.Identity, string, error) {
 			return nil, "", err
 		}
 	}
-	id, err := f.Found(newEnsemble(), true)
+	id, err := f.Found(newEnsemble(), true, seed)
 	return &id, "", err
 }
 
@@ -183,10 +188,11 @@ func (f *Founder) joined(ensemble [16]byte) (storage.Identity, error) {
 }
 
 // Found notes that this server belongs to an ensemble that is being founded, by this server if founder is set, and
-// gives raft its first configuration.
-func (f *Founder) Found(ensemble [16]byte, founder bool) (storage.Identity, error) {
-	id := storage.Identity{Ensemble: ensemble, Server: f.cfg.Self, Bootstrapping: founder}
-	if err := f.bootstrapRaft(); err != nil {
+// gives raft its first configuration, unless Plant does, because there is a seed.
+func (f *Founder) Found(ensemble [16]byte, founder bool, seed string) (storage.Identity, error) {
+	id := storage.Identity{Ensemble: ensemble, Server: f.cfg.Self, Bootstrapping: founder, Seed: seed}
+	err := f.bootstrapRaft(seed != "")
+	if err != nil {
 		return id, err
 	}
 	return id, f.cfg.Store.Identity.Save(id)
@@ -206,12 +212,15 @@ func (f *Founder) Accept(conn *mux.Conn, req *membership.Request) error {
 		}
 		return nil
 	}
+	if err := f.accepts(req); err != nil {
+		return err
+	}
 	if key, secure := f.cfg.Keys.KeyOf(conn.Conn); secure {
 		if err := f.cfg.Ensemble.UpdateKeys(req.Keys, req.From, &key); err != nil {
 			return err
 		}
 	}
-	id, err := f.Found(want, false)
+	id, err := f.Found(want, false, req.Seed)
 	if err != nil {
 		return err
 	}
@@ -221,27 +230,20 @@ func (f *Founder) Accept(conn *mux.Conn, req *membership.Request) error {
 }
 
 // bootstrapRaft writes raft's first configuration. It may have done so before a
-// crash, in which case it is there.
-func (f *Founder) bootstrapRaft() error {
+// crash, in which case it is there. With a seed there must be nothing, and nothing is written.
+func (f *Founder) bootstrapRaft(seeded bool) error {
 	s := f.cfg.Store
 	exists, err := raft.HasExistingState(s.Log, s.Stable, s.Snapshots)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("looking for raft's state: %w", err)
-	}
-	if exists {
+	case exists && seeded:
+		return fmt.Errorf("the data directory %s has a term or a log of an ensemble, so no ensemble can be founded with "+
+			"imported data: stop this server, and empty the directory but for myid and %s", s.Dir, seed.Name)
+	case exists || seeded:
 		return nil
 	}
-	var c raft.Configuration
-	for _, x := range f.cfg.Servers {
-		suffrage := raft.Nonvoter
-		if x.Voter {
-			suffrage = raft.Voter
-		}
-		c.Servers = append(c.Servers, raft.Server{
-			Suffrage: suffrage, ID: transport.RaftID(uint64(x.ID)),
-			Address: raft.ServerAddress(membership.AddressOf(x.ID)),
-		})
-	}
+	c := membership.ConfigurationOf(f.cfg.Servers)
 	if err := raft.BootstrapCluster(f.cfg.RaftConfig, s.Log, s.Stable, s.Snapshots, f.cfg.Transport, c); err != nil {
 		return fmt.Errorf("bootstrapping raft: %w", err)
 	}
@@ -274,7 +276,10 @@ func (f *Founder) finish(id storage.Identity) {
 		}
 	}
 	request := membership.Request{
-		Op: membership.RequestFound, Ensemble: fmt.Sprintf("%x", id.Ensemble), Keys: f.cfg.Keys.Table(),
+		Op: membership.RequestFound, Ensemble: fmt.Sprintf("%x", id.Ensemble), Keys: f.cfg.Keys.Table(), Seed: id.Seed,
+	}
+	if id.Seed != "" {
+		request.Op = membership.RequestFoundSeeded
 	}
 	join := func(to state.ServerID) error {
 		_, err := f.cfg.Ensemble.Ask(f.cfg.Context, to, request)
@@ -284,7 +289,7 @@ func (f *Founder) finish(id storage.Identity) {
 		!f.untilDone("leaving a missing server out", missing, f.cfg.Ensemble.LeaveOut) {
 		return
 	}
-	id.Bootstrapping = false
+	id.Bootstrapping, id.Seed = false, ""
 	if err := f.cfg.Store.Identity.Save(id); err != nil {
 		f.cfg.Fatal(err)
 		return

@@ -23,19 +23,23 @@ type round struct {
 	first        bool // this server founds the ensemble, if no other has
 	secret       bool // this server believes only servers that know its join secret
 
-	waits    []string         // what there is to wait for
-	absent   []state.ServerID // those of mayBeMissing that have not answered
-	wiped    error            // the ensemble exists, and this server was in it
-	founding bool             // another server is founding it
-	keys     *peerkeys.Table  // shown by the others, and this server's own
+	waits    []string                    // what there is to wait for
+	absent   []state.ServerID            // those of mayBeMissing that have not answered
+	wiped    error                       // the ensemble exists, and this server was in it
+	founding bool                        // another server is founding it
+	keys     *peerkeys.Table             // shown by the others, and this server's own
+	seeds    map[string][]state.ServerID // who has which; also membership.NoSeed, and "" of an older release
 }
 
 // ask asks one server. It returns this server's identity if it has one now.
 func (r *round) ask(s membership.Server) (*storage.Identity, error) {
 	reply, err := r.cfg.Ensemble.Ask(r.cfg.Context, s.ID, membership.Request{Op: membership.RequestWho})
 	exists := r.exists(s.ID, &reply, err)
-	if r.secret && exists && r.cfg.Ensemble.Identity() == nil {
+	if r.secret && exists && r.cfg.Ensemble.Identity() == nil && r.cfg.Seed == nil {
 		reply, err = r.cfg.Ensemble.Join(s.ID, true)
+	}
+	if err == nil && reply.Ensemble == "" && s.Voter {
+		r.noteSeed(s.ID, reply.Seed)
 	}
 	switch {
 	case exists && err != nil && (reply.NotLeader || !reply.Refused(err)):
@@ -88,6 +92,10 @@ func (r *round) judgeMember(s membership.Server, reply *membership.Reply) (*stor
 	}
 	id := r.cfg.Ensemble.Identity()
 	switch {
+	case id == nil && r.cfg.Seed != nil:
+		r.wait("for the end of ensemble %s, or of the data imported here: server %d has been in that ensemble already, and "+
+			"this server cannot begin another. To join it without these data, stop this server and delete %s",
+			reply.Ensemble, s.ID, r.cfg.Seed.Path())
 	case !r.votes() || reply.Suffrage == membership.Nonvoter:
 		// A server that does not vote has acknowledged nothing that counts.
 		if err := r.cfg.Ensemble.UpdateKeys(reply.Keys, s.ID, reply.ShownKey); err != nil {

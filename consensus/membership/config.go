@@ -59,6 +59,7 @@ type Config struct {
 	Store           *storage.Store
 	Disk            *storage.Monitor
 	Transport       Transport
+	Seed            string             // digest of this server's seed; empty: it has none
 	Check           *selfcheck.Checker // answers servers that compare themselves with this one
 	Leadership      *leadership.Publisher
 	Applied         *Applied

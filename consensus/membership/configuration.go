@@ -37,6 +37,20 @@ func ServerOf(addr string) state.ServerID {
 	return state.ServerID(id)
 }
 
+// ConfigurationOf returns raft's configuration of these servers.
+func ConfigurationOf(servers []Server) (c raft.Configuration) {
+	for _, x := range servers {
+		suffrage := raft.Nonvoter
+		if x.Voter {
+			suffrage = raft.Voter
+		}
+		c.Servers = append(c.Servers, raft.Server{
+			Suffrage: suffrage, ID: transport.RaftID(uint64(x.ID)), Address: raft.ServerAddress(AddressOf(x.ID)),
+		})
+	}
+	return c
+}
+
 // VotersOf returns the servers of a configuration of raft's, and whether they vote.
 func VotersOf(servers []raft.Server) map[state.ServerID]bool {
 	voters := map[state.ServerID]bool{}

@@ -40,6 +40,10 @@ type Request struct {
 	At       []uint64       `json:"at,omitempty"` // indexes
 	// Keys are those of the ensemble that is being founded.
 	Keys *peerkeys.Table `json:"keys,omitempty"`
+	// Seeds says that the server that asks knows ensembles that are founded with imported data, and Seed is the digest of
+	// those of RequestFoundSeeded.
+	Seeds bool   `json:"seeds,omitempty"`
+	Seed  string `json:"seed,omitempty"`
 	// Proof is that of a server whose key is not bound (peerkeys.Keys.Prove).
 	Proof []byte `json:"proof,omitempty"`
 	// Of a server that joins: where it is, whether it is to vote, and whether it begins without data.
@@ -55,8 +59,11 @@ type Request struct {
 const (
 	RequestWho   = "who"  // who are you, and what am I in your configuration?
 	RequestFound = "form" // belong to this ensemble, which is being founded
-	controlCheck = "check"
-	controlJoin  = "join" // bind my key, and let me in
+	// RequestFoundSeeded is RequestFound with imported data: who has none waits for a leader that has. Release 1.0 would
+	// take it for RequestFound, and elect a leader without the data.
+	RequestFoundSeeded = "form-seeded"
+	controlCheck       = "check"
+	controlJoin        = "join" // bind my key, and let me in
 	// The others are for the leader.
 	controlBind      = "bind" // what a member has found of one that joins
 	controlAdd       = "add"
@@ -66,15 +73,21 @@ const (
 	controlStatus    = "survey"
 )
 
+// founds reports whether a request founds an ensemble.
+func (r *Request) founds() bool { return r.Op == RequestFound || r.Op == RequestFoundSeeded }
+
 // Reply answers a Request.
 type Reply struct {
 	Version       int            `json:"version"`
 	Server        state.ServerID `json:"server"`
 	Ensemble      string         `json:"ensemble,omitempty"` // empty: fresh
 	Bootstrapping bool           `json:"forming,omitempty"`
-	Suffrage      Suffrage       `json:"standing,omitempty"` // of From, in raft's configuration
-	Applied       uint64         `json:"applied,omitempty"`  // index
-	Last          uint64         `json:"last,omitempty"`     // index
+	// Seed is the digest of the imported data of a server that is fresh, and NoSeed if it has none. Empty: it runs a
+	// release that knows no imported data.
+	Seed     string   `json:"seed,omitempty"`
+	Suffrage Suffrage `json:"standing,omitempty"` // of From, in raft's configuration
+	Applied  uint64   `json:"applied,omitempty"`  // index
+	Last     uint64   `json:"last,omitempty"`     // index
 	// Keys is the table of the server that answers, for servers whose key is in it.
 	Keys *peerkeys.Table `json:"keys,omitempty"`
 	// Removed says that From is not in the configuration as of Applied.
@@ -98,6 +111,9 @@ type Reply struct {
 	Proved   bool          `json:"-"` // Proof is good
 	ShownKey *peerkeys.Key `json:"-"` // with which the answer came; nil: without TLS
 }
+
+// NoSeed is the Reply.Seed of a server without imported data.
+const NoSeed = "none"
 
 const (
 	controlTimeout = 3 * time.Second
@@ -141,8 +157,8 @@ func (c *control) Ask(ctx context.Context, to state.ServerID, req Request) (Repl
 	if err := conn.SetDeadline(until); err != nil {
 		return Reply{}, err
 	}
-	req.Version, req.From = controlVersion, c.self
-	if req.Op == RequestWho || req.Op == RequestFound || req.Op == controlJoin {
+	req.Version, req.From, req.Seeds = controlVersion, c.self, req.Op == RequestWho
+	if req.Op == RequestWho || req.founds() || req.Op == controlJoin {
 		if req.Proof, err = c.keys.Prove(conn.Conn); err != nil {
 			return Reply{}, err
 		}

@@ -15,6 +15,7 @@ package membership
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -147,20 +148,33 @@ func (e *Ensemble) authorize(conn *mux.Conn, req *Request, reply *Reply) error {
 	case member && !e.cfg.Keys.Bound(conn.Conn):
 		return fmt.Errorf("the key of server %d is bound to no member of the ensemble; to let it in: `zk-lite "+
 			"member add` or `zk-lite member token %d`, and the token into its peer.joinSecretFile", req.From, req.From)
-	case !member && req.Op == RequestFound && reply.Proof == nil && e.cfg.Keys.HasSecret():
+	case !member && req.founds() && reply.Proof == nil && e.cfg.Keys.HasSecret():
 		return fmt.Errorf("server %d has not proved that it knows the join secret of server %d", req.From, e.cfg.Self)
-	case from >= mux.NoServer && req.Op != RequestWho && req.Op != RequestFound:
+	case from >= mux.NoServer && req.Op != RequestWho && !req.founds():
 		return fmt.Errorf("only a server of this ensemble may ask for %q", req.Op)
 	}
 	return nil
 }
 
+// checkSeeds returns why a server whose release knows no imported data cannot found an ensemble with this one, which has
+// some: it would found one without them.
+func (c *Config) checkSeeds(req *Request) error {
+	if c.Seed == "" || req.Seeds {
+		return nil
+	}
+	return fmt.Errorf("server %d has data imported from ZooKeeper, with which the release of server %d cannot found an "+
+		"ensemble: run the same release on all servers", c.Self, req.From)
+}
+
 func (e *Ensemble) answer(conn *mux.Conn, req *Request, reply *Reply) (err error) {
 	switch req.Op {
 	case RequestWho:
+		if e.identity.Load() == nil {
+			reply.Seed, err = cmp.Or(e.cfg.Seed, NoSeed), e.cfg.checkSeeds(req)
+		}
 	case controlCheck:
 		reply.Check = e.cfg.Check.Answer(req.From, req.At)
-	case RequestFound:
+	case RequestFound, RequestFoundSeeded:
 		err = e.cfg.Found(conn, req)
 	case controlJoin:
 		err = e.passJoin(conn, req)

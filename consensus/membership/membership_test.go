@@ -19,6 +19,20 @@ func TestStatus_Lag_IsNeverNegative(t *testing.T) {
 	}
 }
 
+// A server with imported data does not look fresh to one whose release would found the ensemble without them.
+func TestConfig_CheckSeeds(t *testing.T) {
+	for _, x := range []struct {
+		seed  string
+		knows bool
+		want  bool // no error
+	}{{"", false, true}, {"", true, true}, {"a", true, true}, {"a", false, false}} {
+		c := Config{Self: 1, Seed: x.seed}
+		if err := c.checkSeeds(&Request{Op: RequestWho, From: 2, Seeds: x.knows}); (err == nil) != x.want {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+}
+
 // A server could no longer be closed when raft had forgotten a transfer of leadership: the
 // request for it waited forever, and Close for the request. The simulation found it (a seed of
 // 30300 to 30649).

@@ -20,17 +20,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
-	"github.com/zk-lite/zk-lite/consensus/transport"
 	"github.com/zk-lite/zk-lite/znode"
-)
-
-const (
-	// TermJump is added to the term. A lost server may have been in later terms than this one has heard of, by one
-	// for each election since, and its clients may have seen zxids with such a term in their high half. An ensemble
-	// that elects once a minute takes 45 days for this many terms.
-	TermJump = 1 << 16
-	// termLimit keeps zxids, signed 64-bit numbers with the term in their high half, from becoming negative.
-	termLimit = 1 << 31
 )
 
 // The errors of Open.
@@ -171,13 +161,13 @@ func (r *Recovery) fill() error {
 	x.Voters, x.Zxid, x.Time, x.Index = m.Voters(), m.Zxid(), m.Time(), max(x.Index, m.Index())
 	x.Znodes, x.Sessions = m.Tree().Size().Znodes, m.Sessions().Len()
 	x.Term = max(x.Term, uint64(x.Zxid)>>32)
-	x.Next = x.Term + TermJump
+	x.Next = x.Term + state.TermJump
 	switch {
 	case x.Ensemble != [16]byte{} && len(x.Voters) == 1 && x.Voters[0] == r.self && len(x.Skipped) == 0:
 		return ErrOneVoter
-	case x.Next >= termLimit:
+	case x.Next >= state.TermLimit:
 		return fmt.Errorf("the term %d cannot be raised by %d: it has to stay below %d; export the tree, and import "+
-			"it into a new ensemble", x.Term, TermJump, termLimit)
+			"it into a new ensemble", x.Term, state.TermJump, state.TermLimit)
 	}
 	return nil
 }
@@ -193,36 +183,14 @@ func (r *Recovery) Run(now time.Time) (ensemble [16]byte, kept string, err error
 	}
 	x := &r.report
 	r.machine.Recover(r.self, x.Index+1, x.Next)
+	alone := membership.ConfigurationOf([]membership.Server{{ID: r.self, Voter: true}})
 	kept, err = storage.Replace(r.cfg, now, func(s *storage.Store) error {
-		if err := storage.SetTerm(s.Stable, x.Next); err != nil {
-			return err
-		}
-		if err := r.writeSnapshot(s.Snapshots); err != nil {
+		if err := s.Begin(r.machine, alone); err != nil {
 			return err
 		}
 		return s.Identity.Save(storage.Identity{Ensemble: ensemble, Server: r.self})
 	})
 	return ensemble, kept, err
-}
-
-func (r *Recovery) writeSnapshot(to raft.SnapshotStore) error {
-	servers := []raft.Server{{
-		Suffrage: raft.Voter, ID: transport.RaftID(uint64(r.self)),
-		Address: raft.ServerAddress(membership.AddressOf(r.self)),
-	}}
-	index := r.machine.Index()
-	_, bare := raft.NewInmemTransport("") // which encodes nothing here
-	sink, err := to.Create(raft.SnapshotVersionMax, index, r.report.Next, raft.Configuration{Servers: servers}, index,
-		bare)
-	if err != nil {
-		return err
-	}
-	s := r.machine.Snapshot()
-	defer s.Release()
-	if err := s.Write(sink); err != nil {
-		return errors.Join(err, sink.Cancel())
-	}
-	return sink.Close()
 }
 
 // Ask asks the other voters for their status, until ctx ends: those of the data, or of the configuration if these

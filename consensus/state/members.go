@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -229,6 +230,15 @@ func (m *Machine) Voters() []ServerID {
 	return ids
 }
 
+const (
+	// TermJump is added to the term when an ensemble goes on where another has ended. A lost server of that may have been
+	// in later terms than is known here, by one for each election since, and its clients may have seen zxids with such a
+	// term in their high half. An ensemble that elects once a minute takes 45 days for this many terms.
+	TermJump = 1 << 16
+	// TermLimit keeps zxids, signed 64-bit numbers with the term in their high half, from becoming negative.
+	TermLimit = 1 << 31
+)
+
 // Recover makes m the state of an ensemble that continues with one server alone, after the entry with this index and
 // in this term: it drops the other servers, and a backup that was being uploaded. The zxid's high half becomes the
 // term, so that it is above all that a client may have seen from a lost server. Sessions stay.
@@ -239,4 +249,27 @@ func (m *Machine) Recover(self ServerID, index, term uint64) {
 	}
 	m.upload = nil
 	m.Chain(index, term, nil)
+}
+
+// NewFrom returns the state with which a new ensemble goes on where another, one of ZooKeeper's, has ended: after entry
+// 1 of this term. It takes the tree and the sessions, and the zxid of the last transaction. Equal ones make equal
+// states. No server has a client of a session yet; and /zookeeper/config, which named the other servers, is empty.
+func NewFrom(tree *znode.Tree, sessions *session.Table, zxid znode.Zxid, term uint64) (*Machine, error) {
+	m := New()
+	m.tree, m.sessions, m.zxid = tree, sessions, zxid
+	sessions.Disown(uint64(NoServer))
+	s := tree.Snapshot()
+	defer s.Release()
+	err := s.Walk(func(r *znode.Record) error {
+		m.time = max(m.time, r.Stat.Ctime, r.Stat.Mtime)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.begin(term, m.time)
+	m.renderConfig()
+	m.index = 1
+	m.Chain(m.index, term, nil)
+	return m, nil
 }

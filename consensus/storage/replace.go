@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/durable"
 )
 
@@ -36,6 +37,27 @@ func Term(s raft.StableStore) (uint64, error) {
 
 // SetTerm writes raft's term into a new store.
 func SetTerm(s raft.StableStore, term uint64) error { return s.SetUint64([]byte(keyTerm), term) }
+
+// Begin gives a new store its content: a snapshot of the state, with raft's configuration as of its last entry, and
+// that entry's term. The log stays empty. It returns when all is durable; after a crash it may be repeated, unless there
+// is a snapshot.
+func (s *Store) Begin(m *state.Machine, c raft.Configuration) error {
+	at := m.Point()
+	if err := SetTerm(s.Stable, at.Term); err != nil {
+		return fmt.Errorf("writing raft's term: %w", err)
+	}
+	_, bare := raft.NewInmemTransport("") // which encodes nothing here
+	sink, err := s.Snapshots.Create(raft.SnapshotVersionMax, at.Index, at.Term, c, at.Index, bare)
+	if err != nil {
+		return fmt.Errorf("writing the first snapshot: %w", err)
+	}
+	content := m.Snapshot()
+	defer content.Release()
+	if err := content.Write(sink); err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	return sink.Close()
+}
 
 // Replace puts a new store, which fill writes, in the place of one that no process has open. The former files are
 // moved into a directory beside it, in dataDir and in dataLogDir; its name is returned.

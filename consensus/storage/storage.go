@@ -52,6 +52,9 @@ type Identity struct {
 	Server   state.ServerID
 	// Bootstrapping is set on the one server that bootstraps the ensemble, until all voters have confirmed.
 	Bootstrapping bool
+	// Seed is the digest of the imported data with which the ensemble is founded, until this server has its share of
+	// that done; empty: none.
+	Seed string
 }
 
 // IdentityStore keeps the Identity.
@@ -240,14 +243,19 @@ func verifySnapshots(dir string) error {
 type identityFile string
 
 // formatVersion is that of the whole data directory: it covers identity.json, and that the other files have
-// versions.
-const formatVersion = 1
+// versions. A directory in which an ensemble is being founded with imported data has seedVersion: release 1.0 would go on
+// without the data.
+const (
+	formatVersion = 1
+	seedVersion   = 2
+)
 
 type identityJSON struct {
 	Version       int    `json:"version"`
 	Ensemble      string `json:"ensemble"`
 	Server        uint64 `json:"server"`
 	Bootstrapping bool   `json:"forming,omitempty"`
+	Seed          string `json:"seed,omitempty"`
 }
 
 func (f identityFile) Load() (*Identity, error) {
@@ -269,11 +277,11 @@ func (f identityFile) Load() (*Identity, error) {
 			"read: start that build again, save the tree with zk-lite export, and import it into servers with "+
 			"empty data "+
 			"directories (docs/operations.md, \"Upgrade\")", string(f))
-	case j.Version != formatVersion:
+	case j.Version > seedVersion:
 		return nil, fmt.Errorf("the data directory of %s has format version %d, of a newer release; this one reads "+
-			"version %d: start the newer release", string(f), j.Version, formatVersion)
+			"versions up to %d: start the newer release", string(f), j.Version, seedVersion)
 	}
-	id := &Identity{Server: state.ServerID(j.Server), Bootstrapping: j.Bootstrapping}
+	id := &Identity{Server: state.ServerID(j.Server), Bootstrapping: j.Bootstrapping, Seed: j.Seed}
 	if id.Ensemble, err = ParseEnsemble(j.Ensemble); err != nil {
 		return nil, fmt.Errorf("identity %s is damaged: %w; %s", string(f), err, remedy)
 	}
@@ -281,10 +289,15 @@ func (f identityFile) Load() (*Identity, error) {
 }
 
 func (f identityFile) Save(id Identity) error {
-	b, err := json.Marshal(identityJSON{
+	j := identityJSON{
 		Version:  formatVersion,
 		Ensemble: fmt.Sprintf("%x", id.Ensemble), Server: uint64(id.Server), Bootstrapping: id.Bootstrapping,
-	})
+		Seed: id.Seed,
+	}
+	if j.Seed != "" {
+		j.Version = seedVersion
+	}
+	b, err := json.Marshal(j)
 	if err != nil {
 		return fmt.Errorf("writing identity: %w", err)
 	}
