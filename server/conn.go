@@ -315,7 +315,11 @@ func (c *Conn) Close(reason string) {
 // OpenSession asks for a new session. op.Done gets the result; on OK the
 // connection carries the session from then on.
 func (c *Conn) OpenSession(timeout time.Duration, op Op) error {
-	return c.Write(c.server.NewSession(timeout), op)
+	x := c.server.NewSession(timeout)
+	if c.server.cfg.CompatiblePasswords {
+		x.Password = session.CompatiblePassword(x.Session)
+	}
+	return c.Write(x, op)
 }
 
 // AttachSession asks for a session that exists. op.Done gets the result:

@@ -53,14 +53,17 @@ type Config struct {
 	// timeout, so that it learns of its disconnection before the rest of the
 	// ensemble expires it.
 	Grace         time.Duration
-	ExtendedTypes bool                // allow TTL znodes
-	EnforceQuota  bool                // hard quotas refuse
-	Auth          *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
-	WatchLimit    int                 // paths one connection may watch; 0: watch.DefaultLimit
-	WatchBytes    int64               // that all watches may take; 0: watch.DefaultBytes
-	SlowRequest   time.Duration       // from which on a request is slow; 0: none is
-	Reap          ReapConfig
-	Logger        *slog.Logger
+	ExtendedTypes bool // allow TTL znodes
+	EnforceQuota  bool // hard quotas refuse
+	// CompatiblePasswords gives sessions of the ZooKeeper protocol the passwords that a ZooKeeper server would. A client
+	// that knows the id of such a session can take it over.
+	CompatiblePasswords bool
+	Auth                *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
+	WatchLimit          int                 // paths one connection may watch; 0: watch.DefaultLimit
+	WatchBytes          int64               // that all watches may take; 0: watch.DefaultBytes
+	SlowRequest         time.Duration       // from which on a request is slow; 0: none is
+	Reap                ReapConfig
+	Logger              *slog.Logger
 }
 
 // clamp returns the session timeout for one that a client asks for.

@@ -68,6 +68,19 @@ func TestConn_Session_OpenCarriesClampedTimeout(t *testing.T) {
 	}
 }
 
+// Only clients of ZooKeeper's protocol get passwords that ZooKeeper accepts, and only where an operator wants it.
+func TestConn_Session_CompatiblePasswords(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		k := newKit(t, func(c *Config) { c.CompatiblePasswords = wanted })
+		if s := k.connect().open(4 * time.Second); s.Compatible() != wanted {
+			t.Errorf("wanted %v: session %v has the password %x", wanted, s.ID, s.Password)
+		}
+		if x := k.srv.NewSession(4 * time.Second); x.Password == session.CompatiblePassword(x.Session) {
+			t.Errorf("wanted %v: a session over HTTP has a password that can be computed", wanted)
+		}
+	}
+}
+
 func TestConn_Session_MoveKicksTheOldConnection(t *testing.T) {
 	k := newKit(t, nil)
 	old, next, thief := k.connect(), k.connect(), k.connect()

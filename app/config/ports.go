@@ -30,6 +30,10 @@ func clientRows(s *Settings) []setting {
 		{key: "globalOutstandingLimit", kind: kindInt, def: "100000", min: 1, max: maxInt, to: &s.Consensus.MaxPending,
 			help: "Most uncommitted writes of all clients. Beyond it the server stops reading from clients " +
 				"(ZooKeeper: 1000)."},
+		{key: "session.compatiblePasswords", flag: "compatible-sessions", kind: kindBool, def: "false",
+			to: &s.Server.CompatiblePasswords,
+			help: "Give new sessions the passwords that ZooKeeper computes from their ids, so that they can go on there " +
+				"after an export. Who learns or guesses an id can then take the session over, as in ZooKeeper."},
 		{key: "limits.pendingBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40, to: &s.Consensus.MaxPendingBytes,
 			help: "The same limit in bytes. Default: 64 MiB, or a sixteenth of the memory of machine or control " +
 				"group if that is less."},
