@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"io"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/recovery"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
+	"github.com/zk-lite/zk-lite/migration/seed"
 )
 
 // Check finds what would stop the start, as far as that can be known without opening or
@@ -68,6 +70,24 @@ func PlanFounding(ctx context.Context, o Options, missing []state.ServerID) (
 	}
 	peers, err := askOthers(ctx, &o, p.Ask)
 	return p, peers, err
+}
+
+// CheckImport is founding.CheckImport of a server with these settings.
+func CheckImport(o Options) error {
+	return founding.CheckImport(o.storage(), state.ServerID(o.Settings.MyID), ensemble(&o.Settings))
+}
+
+// SeedLimits are the limits that a server with these settings has for imported data.
+func SeedLimits(o Options) seed.Limits {
+	o.limitByMemory()
+	c := &o.Settings
+	return seed.Limits{
+		TreeBytes: c.Consensus.TreeLimit, MaxBuffer: c.ZooKeeper.MaxFrame,
+		MinTimeout: c.Server.MinSessionTimeout, MaxTimeout: c.Server.MaxSessionTimeout,
+		ExtendedTypes: c.Server.ExtendedTypes, SASL: c.SASL.File != "",
+		X509:   (c.SecureClientPort != config.NoPort || c.PortUnification) && c.TLS.ClientAuth != config.ClientAuthNone,
+		Digest: !c.Auth.NoDigest, SHA1: c.Auth.Digest == 0 || c.Auth.Digest == crypto.SHA1,
+	}
 }
 
 // askOthers has the other servers asked, for askTime at most, with the keys and certificates of this one.

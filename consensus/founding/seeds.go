@@ -1,6 +1,7 @@
 package founding
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,29 @@ import (
 // does the transport's detector (electorate); a configuration comes with the leader's snapshot, which has the data. It
 // does grant votes (requestVote), so a server with the data leads as soon as a majority runs. If the only server with the
 // data ends before another has them, no server leads until it comes back.
+
+// CheckImport returns why server self cannot begin with imported data: it has data, or runs, or has no vote, or
+// ZooKeeper's own files are in its directories. It changes nothing.
+//
+// Errors: also ErrHasData, seed.ErrExists.
+func CheckImport(c storage.Config, self state.ServerID, servers []membership.Server) error {
+	id, err := c.Identity()
+	switch {
+	case err != nil:
+		return err
+	case id != nil:
+		return fmt.Errorf("%w: %s has data of ensemble %x", ErrHasData, c.Dir, id.Ensemble)
+	case !slices.ContainsFunc(servers, func(s membership.Server) bool { return s.ID == self && s.Voter }):
+		return fmt.Errorf("server %d has no vote: import the data on one that has", self)
+	}
+	if err := seed.CheckNone(c.Dir); err != nil {
+		return err
+	}
+	if runs, err := storage.InUse(c.Dir); err != nil || runs {
+		return cmp.Or(err, fmt.Errorf("a server runs in %s: stop it; it reads imported data when it starts", c.Dir))
+	}
+	return c.RefuseZooKeeper()
+}
 
 // seed is the digest of this server's seed; empty: it has none.
 func (f *Founder) seed() string {

@@ -149,11 +149,10 @@ func (c *Config) RefuseZooKeeper() error {
 			continue
 		}
 		if !hasOwn(c.Dir) && !hasOwn(logDir) {
-			return fmt.Errorf("%s, in the directory of the setting %s, is the data of an Apache ZooKeeper, which "+
-				"zk-lite cannot read; to keep it, start ZooKeeper again, save the tree with zk-lite export, and "+
-				"import it into a zk-lite whose %s is another directory (docs/operations.md, \"Coming from "+
-				"ZooKeeper\"); to start without it, set %s to another directory",
-				found, x.setting, x.setting, x.setting)
+			return fmt.Errorf("%s, in the directory of the setting %s, is the data of an Apache ZooKeeper, "+
+				"beside which zk-lite does not start; set %s to another directory, and to take the data over run zk-lite "+
+				"import-zookeeper --data-dir %s (docs/operations.md, \"Coming from ZooKeeper\")",
+				found, x.setting, x.setting, x.dir)
 		}
 		c.Logger.Warn("the data of an Apache ZooKeeper is not read: this server has data of its own beside it; "+
 			"remove the directory when you need it no more", "dir", found)

@@ -102,7 +102,7 @@ func TestOpen_DataOfZooKeeper_Refused(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s: opened; %v", setting, s.Close())
 		}
-		for _, want := range []string{found, "setting " + setting, "zk-lite export", "docs/operations.md"} {
+		for _, want := range []string{found, "setting " + setting, "zk-lite import-zookeeper", "docs/operations.md"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %q is not in %v", setting, want, err)
 			}

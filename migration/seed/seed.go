@@ -75,11 +75,20 @@ func Load(dir string) (*Seed, error) {
 	return newSeed(path, m), nil
 }
 
-// Save writes the seed into a data directory, and returns when it is durable. Errors: ErrExists.
-func (s *Seed) Save(dir string) error {
+// CheckNone returns ErrExists if a data directory has a seed.
+func CheckNone(dir string) error {
 	path := filepath.Join(dir, Name)
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%w: %s; to import others, delete that file first", ErrExists, path)
+	}
+	return nil
+}
+
+// Save writes the seed into a data directory, and returns when it is durable. Errors: ErrExists.
+func (s *Seed) Save(dir string) error {
+	path := filepath.Join(dir, Name)
+	if err := CheckNone(dir); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
