@@ -40,6 +40,7 @@ var opNames = map[Op]string{
 	OpMulti: "multi", OpSync: "sync", OpCreateSession: "createSession", OpCloseSession: "closeSession",
 	OpAttach: "attach", OpExpireSession: "expireSession", OpReap: "reap", OpMember: "member",
 	OpCheckAbsent: "checkAbsent", OpDeleteAll: "deleteAll", OpRestore: "restore", OpDigest: "digest", OpLevel: "level",
+	OpMirror: "mirror",
 }
 
 // String is ZooKeeper's name of the operation, if ZooKeeper has it.
