@@ -35,22 +35,6 @@ const (
 	OpMirror        Op = 19 // a step of mirroring a ZooKeeper ensemble; see MirrorStep
 )
 
-var opNames = map[Op]string{
-	OpCreate: "create", OpDelete: "delete", OpSetData: "setData", OpSetACL: "setACL", OpCheck: "check",
-	OpMulti: "multi", OpSync: "sync", OpCreateSession: "createSession", OpCloseSession: "closeSession",
-	OpAttach: "attach", OpExpireSession: "expireSession", OpReap: "reap", OpMember: "member",
-	OpCheckAbsent: "checkAbsent", OpDeleteAll: "deleteAll", OpRestore: "restore", OpDigest: "digest", OpLevel: "level",
-	OpMirror: "mirror",
-}
-
-// String is ZooKeeper's name of the operation, if ZooKeeper has it.
-func (o Op) String() string {
-	if name, ok := opNames[o]; ok {
-		return name
-	}
-	return fmt.Sprintf("operation %d", uint8(o))
-}
-
 // commandVersion is the first byte of every command.
 const commandVersion = 1
 

@@ -31,6 +31,23 @@ var opLevels = [1 << 8]Level{
 
 func (o Op) known() bool { return opLevels[o] != 0 }
 
+// opNames has the name of each operation.
+var opNames = map[Op]string{
+	OpCreate: "create", OpDelete: "delete", OpSetData: "setData", OpSetACL: "setACL", OpCheck: "check",
+	OpMulti: "multi", OpSync: "sync", OpCreateSession: "createSession", OpCloseSession: "closeSession",
+	OpAttach: "attach", OpExpireSession: "expireSession", OpReap: "reap", OpMember: "member",
+	OpCheckAbsent: "checkAbsent", OpDeleteAll: "deleteAll", OpRestore: "restore", OpDigest: "digest", OpLevel: "level",
+	OpMirror: "mirror",
+}
+
+// String is ZooKeeper's name of the operation, if ZooKeeper has it.
+func (o Op) String() string {
+	if name, ok := opNames[o]; ok {
+		return name
+	}
+	return fmt.Sprintf("operation %d", uint8(o))
+}
+
 // CheckLevel returns an error if c may not be put into the log of an ensemble at this
 // level.
 func (c *Command) CheckLevel(now Level) error {
