@@ -61,6 +61,7 @@ var layers = []struct {
 	{4, "consensus/selfcheck", []string{"consensus/state", "internal/crash"}, "compares servers; the node asks and halts them"},
 	{4, "consensus/raftlogger", []string{"internal/repeats"}, "converts log lines"},
 	{4, "consensus/peerkeys", []string{"consensus/state", "internal/durable", "internal/tlsport"}, "binds keys to servers; its callers decide membership"},
+	{5, "migration/inspect", []string{"consensus/raftlog", "consensus/state", "migration/datadir", "migration/replica", "znode"}, "prints files; changes none, and asks no server"},
 	{5, "consensus/storage", []string{"internal/durable", "consensus/raftlog", "consensus/raftlogger", "consensus/state", "internal/fault", "internal/repeats", "consensus/selfcheck"}, "files; knows nothing of their content"},
 	{5, "consensus/forward", []string{"consensus/state", "internal/crash", "internal/histogram", "internal/repeats", "znode", "consensus/leadership"}, "raft and the network come in as interfaces"},
 	{6, "consensus/membership", []string{"consensus/selfcheck", "consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "znode", "consensus/leadership", "consensus/forward"}, "changes of the ensemble; leadership and connections are below"},

@@ -257,3 +257,25 @@ func memoryOfSide(n *node) int64 {
 	}
 	return sideMemory + int64(len(n.path()))
 }
+
+// The kinds of znodes, as Record.Kind names them.
+const (
+	KindPersistent = "persistent"
+	KindEphemeral  = "ephemeral"
+	KindContainer  = "container"
+	KindTTL        = "ttl"
+)
+
+// Kind returns how long a znode lives, and the TTL in milliseconds of one that has a TTL.
+func (r *Record) Kind() (kind string, ttlMillis int64) {
+	n := node{rare: &rare{owner: r.Stat.EphemeralOwner}}
+	switch {
+	case n.owner() == 0:
+		return KindPersistent, 0
+	case n.isContainer():
+		return KindContainer, 0
+	case n.isTTL():
+		return KindTTL, n.ttlMillis()
+	}
+	return KindEphemeral, 0
+}
