@@ -59,7 +59,8 @@ func rootCommand() *cobra.Command {
 	cli.AddCommands(root,
 		[]*cobra.Command{
 			serverCommand(), doctorCommand(), supportCommand(), recoverCommand(), formCommand(), devCommand(),
+			exportZooKeeperCommand(),
 		},
-		[]*cobra.Command{sizeCommand(), benchCommand(), labCommand(), manCommand(), versionCommand()})
+		[]*cobra.Command{inspectCommand(), sizeCommand(), benchCommand(), labCommand(), manCommand(), versionCommand()})
 	return root
 }

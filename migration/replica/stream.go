@@ -179,6 +179,9 @@ func (r *Replica) Write(w io.Writer) error {
 	all := make([]znode.Record, 0, snap.Len())
 	if err := snap.Walk(func(rec *znode.Record) error {
 		all = append(all, *rec)
+		if rec.Path == znode.ConfigPath {
+			forgetConfig(&all[len(all)-1])
+		}
 		return nil
 	}); err != nil {
 		return err
