@@ -1,6 +1,6 @@
-// Package digestmd5 is the server's side of the SASL mechanism DIGEST-MD5 (RFC 2831): authentication only, without
-// layers of integrity or confidentiality and without subsequent authentication (see RFC 6331 for the weaknesses of
-// the mechanism).
+// Package digestmd5 is the SASL mechanism DIGEST-MD5 (RFC 2831), as a server (Exchange) and as a client (Client):
+// authentication only, without layers of integrity or confidentiality and without subsequent authentication (see RFC
+// 6331 for the weaknesses of the mechanism).
 //
 // It knows no users and no connections, and starts no goroutine.
 package digestmd5
@@ -105,6 +105,63 @@ func (e *Exchange) agree(d directives) error {
 	}
 	if d["cnonce"] == "" || d["username"] == "" {
 		return errors.New("the response has no cnonce or no username")
+	}
+	return nil
+}
+
+// Client is the side that proves its identity. It is used once, by one goroutine at a time.
+type Client struct {
+	Service, Host  string // of the server; its digest-uri is Service/Host
+	User, Password string
+
+	proof string // that the server must send
+}
+
+// Respond returns the response to a server's challenge (RFC 2831, 2.1.2).
+func (c *Client) Respond(challenge []byte) ([]byte, error) {
+	if len(challenge) > maxResponse {
+		return nil, fmt.Errorf("a challenge of %d bytes; %d are allowed", len(challenge), maxResponse)
+	}
+	d, err := parse(string(challenge))
+	switch {
+	case err != nil:
+		return nil, err
+	case d["nonce"] == "":
+		return nil, errors.New("the challenge has no nonce: the server may want another mechanism (GSSAPI)")
+	case d["algorithm"] != "md5-sess":
+		return nil, fmt.Errorf("algorithm is %.64q, and not %q", d["algorithm"], "md5-sess")
+	case !hasAuth(d):
+		return nil, fmt.Errorf("qop is %.64q, without %q", d["qop"], "auth")
+	}
+	r := directives{
+		"username": c.User, "nonce": d["nonce"], "nc": "00000001", "cnonce": rand.Text(),
+		"digest-uri": c.Service + "/" + c.Host, "realm": d["realm"],
+	}
+	a1 := r.a1(c.User, c.Password)
+	c.proof = "rspauth=" + r.digest(a1, ":")
+	b := fmt.Appendf(nil, `username=%s,realm=%s,nonce=%s,nc=%s,cnonce=%s,digest-uri=%s,maxbuf=65536,response=%s,qop=auth`,
+		quote(c.User), quote(r["realm"]), quote(r["nonce"]), r["nc"], quote(r["cnonce"]), quote(r["digest-uri"]),
+		r.digest(a1, "AUTHENTICATE:"))
+	if d["charset"] != "" {
+		b = append(b, ",charset=utf-8"...)
+	}
+	return b, nil
+}
+
+func hasAuth(d directives) bool {
+	qop, there := d["qop"]
+	for choice := range strings.SplitSeq(qop, ",") {
+		if strings.TrimSpace(choice) == "auth" {
+			return true
+		}
+	}
+	return !there
+}
+
+// Check returns why the server's last token does not prove that it knows the password (2.1.3).
+func (c *Client) Check(token []byte) error {
+	if c.proof == "" || subtle.ConstantTimeCompare(token, []byte(c.proof)) != 1 {
+		return errors.New("the server does not prove that it knows the password")
 	}
 	return nil
 }
