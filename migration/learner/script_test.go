@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/internal/testkit/pipenet"
 	"github.com/zk-lite/zk-lite/migration/replica"
 	"github.com/zk-lite/zk-lite/session"
@@ -283,5 +285,13 @@ type tee struct {
 
 func (c *tee) Write(b []byte) (int, error) {
 	*c.sent = append(*c.sent, b...)
+	return c.Conn.Write(b)
+}
+
+// slow is a connection whose writes take a tenth of a second.
+type slow struct{ net.Conn }
+
+func (c slow) Write(b []byte) (int, error) {
+	clock.Sleep(time.Second / 10)
 	return c.Conn.Write(b)
 }
