@@ -188,6 +188,11 @@ func (s *Server) condition() (string, bool) {
 	case !s.server.Serving() || x.Leader == state.NoServer:
 		return "not serving clients: no leader with a majority is known", false
 	}
+	mirrors := false
+	s.server.View(func(v *server.View) { _, mirrors = v.Machine().Mirror() })
+	if mirrors {
+		return fmt.Sprintf("mirroring ZooKeeper as %s, and taking no clients; server %d leads", x.Role, x.Leader), true
+	}
 	return fmt.Sprintf("serving clients as %s; server %d leads", x.Role, x.Leader), true
 }
 

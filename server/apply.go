@@ -100,6 +100,7 @@ type handler struct {
 	// closedElsewhere are the connections whose session an entry has closed although
 	// another connection had asked for it.
 	closedElsewhere []*Conn
+	mirrored        bool          // the state was a mirror after the last entry
 	late            []znode.Event // only by a deliberate fault (package fault)
 }
 
@@ -136,6 +137,7 @@ func (h *handler) EndApply() {
 			})
 		}
 	}
+	h.noteMirror()
 	h.srv.admission.bytes.Store(h.srv.current.machine.Memory())
 	h.srv.view.Unlock()
 }

@@ -91,6 +91,9 @@ func (r *reaper) sweep() {
 	}
 	var paths []string
 	s.View(func(v *View) {
+		if s.handler.mirrors() {
+			return // ZooKeeper's servers delete them
+		}
 		paths = v.Tree().Reapable(time.Now().UnixMilli(), r.cfg.NeverUsed.Milliseconds(), r.cfg.MaxPerMinute)
 	})
 	pause := time.Minute / time.Duration(r.cfg.MaxPerMinute)

@@ -35,7 +35,9 @@ func newPassword() (p session.Password) {
 
 // SessionOpened implements consensus.Handler.
 func (h *handler) SessionOpened(x *session.Session) {
-	h.srv.sessions.Track(x, time.Now())
+	if !h.mirrors() {
+		h.srv.sessions.Track(x, time.Now())
+	}
 }
 
 // SessionAttached implements consensus.Handler: the connection that carried
@@ -52,7 +54,28 @@ func (h *handler) SessionAttached(x *session.Session, _ state.ServerID) {
 // Lead implements consensus.Handler: this server leads since this term; with 0 it no
 // longer does. Every session gets a full timeout from a new leader.
 func (h *handler) Lead(term uint64) {
-	h.srv.View(func(v *View) { h.srv.sessions.Lead(term, v.machine.Sessions(), time.Now()) })
+	h.srv.View(func(v *View) {
+		table := v.machine.Sessions()
+		if h.mirrors() {
+			table = session.NewTable()
+		}
+		h.srv.sessions.Lead(term, table, time.Now())
+	})
+}
+
+// mirrors reports whether the state is a copy of a ZooKeeper ensemble's, whose servers hear its clients and decide
+// which sessions expire: then none is tracked here. The caller holds the view lock.
+func (h *handler) mirrors() bool {
+	_, yes := h.srv.current.machine.Mirror()
+	return yes
+}
+
+// noteMirror gives all sessions a full timeout when the state has become the ensemble's own.
+func (h *handler) noteMirror() {
+	was := h.mirrored
+	if h.mirrored = h.mirrors(); was && !h.mirrored {
+		h.srv.sessions.TrackAll(h.srv.current.machine.Sessions(), time.Now())
+	}
 }
 
 // Touched implements consensus.Handler: the clients of these sessions sent something to

@@ -29,7 +29,18 @@ func (t *Tracker) Lead(term uint64, table *Table, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.term, t.clock = term, nil
-	if term == 0 {
+	t.trackLocked(table, now)
+}
+
+// TrackAll gives all sessions of the table, and no others, a full timeout from now.
+func (t *Tracker) TrackAll(table *Table, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.trackLocked(table, now)
+}
+
+func (t *Tracker) trackLocked(table *Table, now time.Time) {
+	if t.term == 0 {
 		return
 	}
 	t.clock = NewClock(t.tick)

@@ -340,7 +340,7 @@ func pageErrors() (list []pageError) {
 		znode.ErrNoNode, znode.ErrNodeExists, znode.ErrNotEmpty, znode.ErrNoChildrenForEphemeral,
 		znode.ErrBadVersion, znode.ErrNoAuth, znode.ErrAuthFailed, znode.ErrInvalidACL,
 		znode.ErrBadArguments, znode.ErrQuotaExceeded, znode.ErrSessionExpired,
-		znode.ErrUnimplemented, znode.ErrThrottled, znode.ErrSystem,
+		znode.ErrUnimplemented, znode.ErrThrottled, znode.ErrSystem, znode.ErrNotReadOnly,
 	} {
 		p := rest.Explain(code, "", false)
 		list = append(list, pageError{

@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/process"
+	"github.com/zk-lite/zk-lite/server"
 )
 
 // health shows whether the server lives and serves.
@@ -47,6 +48,11 @@ func (h *health) readyz(q *rest.Request) error {
 	}
 	status, reason := h.unready(q, &s)
 	if status == "" {
+		q.Core.Server.View(func(v *server.View) {
+			if _, mirrors := v.Machine().Mirror(); mirrors {
+				out.Reason = "it mirrors ZooKeeper: it answers reads over HTTP, and takes no clients of its own yet"
+			}
+		})
 		return q.Answer(http.StatusOK, out)
 	}
 	out.Status, out.Reason = status, reason

@@ -89,7 +89,7 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 		q.W.Header().Del(HeaderReplayed) // the first time it did not get this far
 	}
 	switch r.Code {
-	case znode.ErrSessionExpired, znode.ErrSessionMoved, znode.ErrSystem:
+	case znode.ErrSessionExpired, znode.ErrSessionMoved, znode.ErrSystem, znode.ErrNotReadOnly:
 		return r, Failure{r.Code, ""}
 	}
 	return r, nil

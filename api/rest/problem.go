@@ -156,6 +156,11 @@ func Explain(code znode.Error, path string, anonymous bool) *Problem {
 			"nothing was done"
 		p.Hint = "delete something (/readyz?verbose and the metric tree_memory_limit_bytes say how much there is); " +
 			"after 2147483646 sequential znodes use another parent"
+	case znode.ErrNotReadOnly:
+		p.Status, p.Title = http.StatusConflict, "mirrors ZooKeeper"
+		p.Detail = "the state of this ensemble is a copy of a ZooKeeper ensemble's, which alone may change it; " +
+			"nothing was done"
+		p.Hint = "write to ZooKeeper (zk-lite mirror status shows its servers), or end the copying: zk-lite mirror stop"
 	case znode.ErrThrottled:
 		p.Status, p.RetryAfter, p.Hint = 429, 1, "try again later"
 	}

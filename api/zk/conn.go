@@ -105,6 +105,9 @@ func (c *conn) serve() error {
 	if !c.listener.srv.Serving() {
 		return errors.New("this server is not serving")
 	}
+	if c.mirrors() {
+		return errMirrors
+	}
 	if err := c.handshake(); err != nil {
 		return c.linger(err)
 	}
@@ -113,6 +116,15 @@ func (c *conn) serve() error {
 	}
 	c.now = time.Now()
 	return c.linger(c.requests())
+}
+
+// errMirrors ends the connection of a client, without an answer, so that it goes on to the next server that it knows.
+var errMirrors = errors.New("this ensemble mirrors ZooKeeper, and takes no clients")
+
+// mirrors reports whether the ensemble's state is a copy of ZooKeeper's.
+func (c *conn) mirrors() (yes bool) {
+	c.listener.srv.View(func(v *server.View) { _, yes = v.Machine().Mirror() })
+	return yes
 }
 
 // withoutTLS is what a message about a port has to add.

@@ -148,6 +148,9 @@ func (h *connecting) Done(v *server.View, x *state.Result) {
 	switch {
 	case x.Code == znode.ErrNodeExists && h.q.SessionID == 0:
 		h.taken = true
+	case x.Code == znode.ErrNotReadOnly: // since a moment ago; the session goes on
+		h.refused = errMirrors
+		h.c.out.end(h.refused.Error())
 	case x.Code != znode.OK:
 		h.refuse()
 	case h.q.LastZxidSeen > v.Zxid():

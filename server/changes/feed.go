@@ -53,8 +53,12 @@ func NewFeed(view View, stop <-chan struct{}) *Feed {
 }
 
 // Add records a change, and wakes the streams that it concerns. The caller holds
-// the view lock alone.
+// the view lock alone. A change before the last one is of another history, as when a mirror is loaded whose zxids are
+// lower than this ensemble's: what was recorded is discarded.
 func (f *Feed) Add(e *znode.Event) {
+	if e.Zxid < f.record.newest {
+		f.Restart(e.Zxid - 1)
+	}
 	f.record.add(e)
 	f.watches.Trigger(*e)
 }
@@ -120,6 +124,7 @@ type record struct {
 	first   uint64     // number of the oldest
 	bytes   int64      // of paths and permissions; one that several in a row share counts once
 	floor   znode.Zxid // every change after it is in the ring
+	newest  znode.Zxid // of the newest change, or floor
 	restart uint64     // counts how often the record was cleared
 }
 
@@ -159,6 +164,7 @@ func (r *record) add(e *znode.Event) {
 		r.ring[r.total%capacity] = kept
 	}
 	r.total++
+	r.newest = e.Zxid
 	for r.bytes > maxBytes && r.total-r.first > 1 {
 		r.drop()
 	}
@@ -197,7 +203,7 @@ func sameList(a, b []znode.ACL) bool {
 
 // clear forgets everything: the state has been replaced by one of that zxid.
 func (r *record) clear(zxid znode.Zxid) {
-	*r = record{floor: zxid, restart: r.restart + 1}
+	*r = record{floor: zxid, newest: zxid, restart: r.restart + 1}
 }
 
 // oldest is the number of the oldest change in the record.
