@@ -140,7 +140,7 @@ func notShown(key string) bool {
 	switch status := key[len(key)-3:]; status {
 	case "408": // half a minute of waiting
 		return true
-	case "400", "401", "403", "410", "422", "429", "503", "504", "507":
+	case "400", "401", "403", "409", "410", "422", "429", "503", "504", "507":
 		// Common to all operations: each is shown at one of them.
 		return true
 	}

@@ -160,7 +160,7 @@ func completeOperation(path, method string, op object) {
 		common = append(common, "401", "410", "429", "503")
 		if method != "get" {
 			names = append(names, "key")
-			common = append(common, "408", "422", "504", "507")
+			common = append(common, "408", "409", "422", "504", "507")
 		}
 		for _, name := range names {
 			list = append(list, ref("parameters", name))

@@ -170,6 +170,8 @@ func restoreProblem(q *rest.Request, err error) error {
 		return rest.TooMany(10, "%v; this request has changed nothing", err)
 	case errors.Is(err, backup.ErrKeyMismatch):
 		return rest.KeyMismatch()
+	case errors.Is(err, znode.ErrNotReadOnly): // a mirror
+		return znode.ErrNotReadOnly
 	case errors.Is(err, os.ErrDeadlineExceeded): // of the connection, not the context's
 		p.Status, p.Code, p.RetryAfter = http.StatusRequestTimeout, znode.OK, 0
 		p.Title = "the body came too slowly"

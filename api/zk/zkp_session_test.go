@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
@@ -380,6 +381,27 @@ func TestZKP_Session_NotServingClosesConnections(t *testing.T) {
 	d := k.dial()
 	d.raw(frame((&wire.ConnectRequest{Password: make([]byte, 16)}).Append(nil)))
 	d.closed()
+}
+
+// While the state is a copy of ZooKeeper's, clients are sent on to their next server, without an answer that would end
+// the sessions that they have. Four-letter words are answered.
+func TestZKP_Session_MirrorClosesConnections(t *testing.T) {
+	k := start(t)
+	waiting := k.dial() // has not said anything yet
+	if r, err := k.srv.Do(t.Context(), &state.Command{Op: state.OpMirror, Data: []byte("source")}); err != nil || r.Code != znode.OK {
+		t.Fatalf("starting to mirror: %v, %v", r.Code, err)
+	}
+	for _, c := range []*client{waiting, k.dial()} {
+		c.raw(frame((&wire.ConnectRequest{Password: make([]byte, 16)}).Append(nil)))
+		c.closed()
+	}
+	if got := k.word("ruok"); got != "imok" {
+		t.Errorf("ruok: %q, want imok", got)
+	}
+	if r, err := k.srv.Do(t.Context(), &state.Command{Op: state.OpMirror, Mirror: state.MirrorStop}); err != nil || r.Code != znode.OK {
+		t.Fatalf("ending it: %v, %v", r.Code, err)
+	}
+	k.connect().fence()
 }
 
 // 26. Connections over the limit of one address are closed at once.
