@@ -35,6 +35,23 @@ func TestGolden_Snapshot(t *testing.T) {
 	}
 }
 
+// So with the state that a leader uploads, and with the snapshot of a mirror.
+func TestGolden_Mirror(t *testing.T) {
+	s, g := mirroring(t)
+	var b bytes.Buffer
+	if err := WriteMirrored(&b, s.r); err != nil {
+		t.Fatal(err)
+	}
+	r, err := readMirrored(bytes.NewReader(golden.Read(t, "mirrored.bin", b.Bytes())))
+	if err != nil || r.Digest() != s.r.Digest() || r.Zxid != s.r.Zxid || r.Sessions.Len() != 1 {
+		t.Errorf("the state that is uploaded has another format (%v): give it another version, and see docs/formats.md", err)
+	}
+	m, err := ReadSnapshot(bytes.NewReader(golden.Read(t, "mirror-snapshot.bin", write(t, g.m))))
+	if err != nil || m.Digest() != g.m.Digest() || m.mirror == nil || m.mirror.Mirror != g.m.mirror.Mirror {
+		t.Errorf("the snapshot of a mirror has another format (%v): give it another version, and see docs/formats.md", err)
+	}
+}
+
 // Versions that this build does not know are refused by name.
 func TestVersions_Unknown_AreRefused(t *testing.T) {
 	read := func(magic string) error {
