@@ -10,6 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/migration/replica"
 	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/session"
@@ -111,5 +112,35 @@ func TestServer_Mirror_Streams(t *testing.T) {
 			continue
 		}
 		later.Close()
+	}
+}
+
+// While the tree is full, transactions that add to it are refused before they are in the log, and others are not.
+func TestServer_Mirror_FullTree(t *testing.T) {
+	k := newKit(t, nil)
+	zk := zookeeper(t, 5<<32|7)
+	k.mirror(zk)
+	k.log.setLimit(k.srv.Memory().Bytes)
+	follow := func(txn []byte) znode.Error {
+		c := &state.Command{Op: state.OpMirror, Mirror: state.MirrorFollow, Term: 1, Data: state.AppendTxn(nil, txn)}
+		return k.srv.admission.check(c)
+	}
+	header := func(op replica.Op) []byte {
+		b := jute.AppendInt64(jute.AppendInt32(jute.AppendInt64(nil, 0x77), 1), int64(zk.Zxid+1))
+		return jute.AppendInt32(jute.AppendInt64(b, 1), int32(op))
+	}
+	set := func(size int) []byte {
+		b := jute.AppendBuffer(jute.AppendUstring(header(replica.OpSetData), "/ttl"), make([]byte, size))
+		return jute.AppendInt32(b, 1)
+	}
+	if got := follow(set(1000)); got != znode.ErrSystem {
+		t.Errorf("more data: %v, want %v", got, znode.ErrSystem)
+	}
+	if got := follow(jute.AppendUstring(header(replica.OpDelete), "/ttl")); got != znode.OK {
+		t.Errorf("a delete: %v, want %v", got, znode.OK)
+	}
+	k.log.setLimit(k.srv.Memory().Bytes + 10_000)
+	if got := follow(set(1000)); got != znode.OK {
+		t.Errorf("more data when there is room: %v, want %v", got, znode.OK)
 	}
 }

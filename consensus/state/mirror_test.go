@@ -324,3 +324,60 @@ func TestMirror_Growth(t *testing.T) {
 	g.must(1, less)
 	s.same(g.m)
 }
+
+// Whatever a leader sends, no machine panics, and two of them stay the same.
+func FuzzMirror_Follow(f *testing.F) {
+	s, _ := mirroring(f)
+	r := seed.Rand(f)
+	for range 60 {
+		s.random(r)
+		f.Add(follow(1, s.sent[max(0, len(s.sent)-9):]...).Data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var digest [2]uint64
+		for i := range digest {
+			_, g := mirroring(t)
+			c := Command{Op: OpMirror, Mirror: MirrorFollow, Term: 1, Data: data}
+			_ = c.MaxGrowth()
+			g.do(1, c)
+			digest[i] = g.m.Digest()
+		}
+		if digest[0] != digest[1] {
+			t.Errorf("digests %x and %x, want the same", digest[0], digest[1])
+		}
+	})
+}
+
+// A state that can be read can be written, and is then the same.
+func FuzzMirrored(f *testing.F) {
+	s, _ := mirroring(f)
+	var b bytes.Buffer
+	if err := WriteMirrored(&b, s.r); err != nil {
+		f.Fatal(err)
+	}
+	whole := b.Bytes()
+	f.Add(whole)
+	for i := range whole {
+		damaged := bytes.Clone(whole)
+		damaged[i] ^= 1 << (i % 8)
+		f.Add(damaged)
+		f.Add(whole[:i])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := readMirrored(bytes.NewReader(b))
+		if bytes.Equal(b, whole) && err != nil {
+			t.Errorf("reading what was written: %v, want no error", err)
+		}
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if err := WriteMirrored(&again, r); err != nil {
+			t.Fatalf("writing what was read: %v, want no error", err)
+		}
+		back, err := readMirrored(&again)
+		if err != nil || back.Digest() != r.Digest() || back.Zxid != r.Zxid {
+			t.Errorf("read again: %v, want the same state", err)
+		}
+	})
+}
