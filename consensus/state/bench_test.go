@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/migration/replica"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -230,4 +232,40 @@ func BenchmarkMachine_Restore(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkMirror_Follow applies a source's writes of data, with their digests, a hundred in a command; one iteration
+// is one transaction. The first command after a start also computes the digest of all znodes: 100,000 here.
+func BenchmarkMirror_Follow(b *testing.B) {
+	const znodes, perCommand = 100_000, 100
+	s, g := mirroring(b)
+	for i := range znodes {
+		s.commit(1, replica.Change{Op: replica.OpCreate, Path: fmt.Sprintf("/n%06d", i), ACL: znode.OpenACL, Creates: -1})
+	}
+	g.must(1, follow(1, s.sent...))
+	data := make([]byte, 100)
+	s.sent = nil
+	for i := range b.N {
+		path := fmt.Sprintf("/n%06d", i*7919%znodes)
+		s.commit(1, replica.Change{Op: replica.OpSetData, Path: path, Data: data, Version: 1})
+	}
+	var entries [][]byte
+	for txns := range slices.Chunk(s.sent, perCommand) {
+		entries = append(entries, AppendEntry(nil, 1, []Batch{g.batch(Origin{1, 1}, follow(1, txns...))}))
+	}
+	b.ReportAllocs()
+	g.m.mirror.replica = nil
+	begun := time.Now()
+	g.must(2, follow(1))
+	first := time.Since(begun)
+	b.ResetTimer()
+	for _, e := range entries {
+		g.index++
+		if err := g.m.Apply(g.index, 1, e, Unobserved{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(first.Milliseconds()), "ms-to-first")
+	s.same(g.m)
 }
