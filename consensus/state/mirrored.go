@@ -76,7 +76,7 @@ func readMirrored(in io.Reader) (*replica.Replica, error) {
 	switch n, err := io.CopyN(io.Discard, stream, 1); {
 	case n > 0:
 		return nil, errors.New("goes on after its end")
-	case err != io.EOF:
+	case !errors.Is(err, io.EOF):
 		return nil, err
 	}
 	if left := r.Unresolved(); len(left) > 0 {
