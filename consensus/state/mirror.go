@@ -43,9 +43,12 @@ const (
 	MirrorFollow
 	// MirrorStop ends it. Tree and sessions stay, and are the ensemble's own from then on. Any server may send it.
 	MirrorStop
+	// MirrorAgain has the leader load the source's state again, and counts digests from 0. The present state stays
+	// until then. Any server may send it.
+	MirrorAgain
 )
 
-const lastMirrorStep = MirrorStop
+const lastMirrorStep = MirrorAgain
 
 // MaxMirrorSource bounds the text of a source, in bytes.
 const MaxMirrorSource = 4 << 10
@@ -53,6 +56,7 @@ const MaxMirrorSource = 4 << 10
 // Mirror describes what is mirrored.
 type Mirror struct {
 	Source string
+	Begun  uint64     // 1, and one more with each MirrorAgain
 	Zxid   znode.Zxid // of the last transaction; 0: no state is loaded
 	// Loaded is whether the state is the source's as of Zxid.
 	Loaded bool
@@ -97,7 +101,7 @@ func (o Op) duringMirror() bool {
 // applyMirror carries out a step.
 func (m *Machine) applyMirror(c *Command, from ServerID, term uint64, timeMillis int64, obs Observer) {
 	r := &m.result
-	byLeader := c.Mirror != MirrorStart && c.Mirror != MirrorStop
+	byLeader := c.Mirror != MirrorStart && c.Mirror != MirrorStop && c.Mirror != MirrorAgain
 	switch {
 	case m.mirror == nil && c.Mirror != MirrorStart:
 		r.Code = znode.ErrNoNode
@@ -120,6 +124,9 @@ func (m *Machine) applyMirror(c *Command, from ServerID, term uint64, timeMillis
 		r.Code = m.follow(c, obs)
 	case MirrorStop:
 		m.stopMirror(term, timeMillis, obs)
+	case MirrorAgain:
+		x := m.mirror
+		x.Mirror, x.replica = Mirror{Source: x.Source, Begun: x.Begun + 1, Loads: x.Loads, Time: x.Time}, nil
 	}
 	r.Zxid = m.zxid
 }
@@ -135,7 +142,7 @@ func (m *Machine) startMirror(source string) znode.Error {
 	case m.tree.Size().Znodes > systemZnodes || m.sessions.Len() > 0:
 		return znode.ErrNotEmpty
 	}
-	m.mirror = &mirror{Mirror: Mirror{Source: source}}
+	m.mirror = &mirror{Mirror: Mirror{Source: source, Begun: 1}}
 	m.upload = nil // of a backup, which could not be restored
 	return znode.OK
 }
@@ -298,7 +305,7 @@ const mirrorVersion = 1
 
 // append encodes x; Zxid is the machine's.
 func (x *Mirror) append(b []byte) []byte {
-	b = append(appendString(append(b, mirrorVersion), x.Source), flag(x.Loaded))
+	b = appendUint(append(appendString(append(b, mirrorVersion), x.Source), flag(x.Loaded)), x.Begun)
 	b = appendInt(appendUint(appendUint(b, uint64(x.LostAt)), x.Loads), x.Time)
 	b = appendUint(appendUint(b, x.Compared), x.Differing)
 	b = appendUint(appendUint(b, uint64(x.FirstDiffering)), uint64(x.LastDiffering))
@@ -309,7 +316,7 @@ func readMirror(r *reader) *mirror {
 	if v := r.byte(); v != mirrorVersion {
 		r.fail(fmt.Errorf("what it mirrors has version %d, this build reads version %d", v, mirrorVersion))
 	}
-	x := &mirror{Mirror: Mirror{Source: strings.Clone(r.string()), Loaded: r.byte() == 1}}
+	x := &mirror{Mirror: Mirror{Source: strings.Clone(r.string()), Loaded: r.byte() == 1, Begun: r.uint()}}
 	x.LostAt, x.Loads, x.Time = znode.Zxid(r.uint()), r.uint(), r.int()
 	x.Compared, x.Differing = r.uint(), r.uint()
 	x.FirstDiffering, x.LastDiffering = znode.Zxid(r.uint()), znode.Zxid(r.uint())

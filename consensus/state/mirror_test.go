@@ -255,8 +255,8 @@ func TestMirror_Digests(t *testing.T) {
 	}
 	first := s.r.Zxid
 	g.must(1, follow(1, set(1), spoil(set(2)), spoil(set(3))))
-	want := Mirror{Source: "source", Loaded: true, Loads: 1, Zxid: first + 3, Time: s.time, Compared: 3, Differing: 2,
-		FirstDiffering: first + 2, LastDiffering: first + 3, DiffersSince: first + 2}
+	want := Mirror{Source: "source", Begun: 1, Loaded: true, Loads: 1, Zxid: first + 3, Time: s.time, Compared: 3,
+		Differing: 2, FirstDiffering: first + 2, LastDiffering: first + 3, DiffersSince: first + 2}
 	if got, _ := g.m.Mirror(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -380,4 +380,29 @@ func FuzzMirrored(f *testing.F) {
 			t.Errorf("read again: %v, want the same state", err)
 		}
 	})
+}
+
+// A mirror that is begun again is to be loaded again, and counts digests from 0; the znodes stay until then.
+func TestMirror_Again(t *testing.T) {
+	s, g := mirroring(t)
+	g.must(1, follow(1, s.commit(0x77, replica.Change{Op: replica.OpCreate, Path: "/a/e", ACL: znode.OpenACL, Creates: 1})))
+	before, _ := g.m.Mirror()
+	size := g.m.Tree().Size()
+	g.must(1, Command{Op: OpMirror, Mirror: MirrorAgain})
+	want := Mirror{Source: before.Source, Begun: before.Begun + 1, Loads: before.Loads, Time: before.Time}
+	if now, _ := g.m.Mirror(); now != want || before.Begun != 1 || before.Compared == 0 {
+		t.Errorf("%+v after %+v, want %+v", now, before, want)
+	}
+	if g.m.Tree().Size() != size {
+		t.Errorf("%+v, want the znodes as before, %+v", g.m.Tree().Size(), size)
+	}
+	if got := g.do(1, follow(1, s.commit(0x77, replica.Change{Op: replica.OpDelete, Path: "/a/e"})))[0].Code; got != znode.ErrDataInconsistency {
+		t.Errorf("a transaction: %v, want %v", got, znode.ErrDataInconsistency)
+	}
+	for _, c := range s.upload(1, 10, 100) {
+		g.must(1, c)
+	}
+	if now, _ := g.m.Mirror(); !now.Loaded || now.Zxid != s.r.Zxid {
+		t.Errorf("%+v, want the state of %v", now, s.r.Zxid)
+	}
 }
