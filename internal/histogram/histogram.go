@@ -65,3 +65,28 @@ func (c *Counts) Add(o Counts) {
 		c.Within[i] += n
 	}
 }
+
+// Quantile estimates the duration that a share q of all, from 0 to 1, do not exceed, as if those of a bucket were
+// spread evenly over it; the last bound for what is above all bounds, and 0 if there are none.
+func (c *Counts) Quantile(q float64) time.Duration {
+	total := int64(0)
+	for _, n := range c.Within {
+		total += n
+	}
+	rank, below := q*float64(total), int64(0)
+	for i, n := range c.Within {
+		if n == 0 || float64(below+n) < rank {
+			below += n
+			continue
+		}
+		low := time.Duration(0)
+		if i > 0 {
+			low = Bounds[i-1]
+		}
+		if i == len(Bounds) {
+			return low
+		}
+		return low + time.Duration(float64(Bounds[i]-low)*(rank-float64(below))/float64(n))
+	}
+	return 0
+}

@@ -38,6 +38,32 @@ func TestHistogram_Observe_Extremes(t *testing.T) {
 	}
 }
 
+func TestCounts_Quantile(t *testing.T) {
+	var h histogram.Histogram
+	if c := h.Counts(); c.Quantile(0.5) != 0 {
+		t.Errorf("of none: %v, want 0", c.Quantile(0.5))
+	}
+	for range 90 {
+		h.Observe(7 * time.Millisecond) // in the bucket from 5 to 10 ms
+	}
+	for range 10 {
+		h.Observe(70 * time.Millisecond) // from 50 to 100 ms
+	}
+	c := h.Counts()
+	for q, want := range map[float64]time.Duration{
+		0: 5 * time.Millisecond, 0.45: 7500 * time.Microsecond, 0.9: 10 * time.Millisecond,
+		0.95: 75 * time.Millisecond, 1: 100 * time.Millisecond,
+	} {
+		if got := c.Quantile(q).Round(time.Microsecond); got != want {
+			t.Errorf("%v: %v, want %v", q, got, want)
+		}
+	}
+	h.Observe(time.Minute)
+	if c = h.Counts(); c.Quantile(1) != 10*time.Second {
+		t.Errorf("above all bounds: %v, want the last bound, 10 s", c.Quantile(1))
+	}
+}
+
 func BenchmarkHistogram_Observe(b *testing.B) {
 	var h histogram.Histogram
 	for b.Loop() {
