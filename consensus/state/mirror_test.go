@@ -383,6 +383,7 @@ func FuzzMirrored(f *testing.F) {
 }
 
 // A mirror that is begun again is to be loaded again, and counts digests from 0; the znodes stay until then.
+// A mirror that is begun again must be loaded again, and counts digests from 0; the znodes stay until then.
 func TestMirror_Again(t *testing.T) {
 	s, g := mirroring(t)
 	g.must(1, follow(1, s.commit(0x77, replica.Change{Op: replica.OpCreate, Path: "/a/e", ACL: znode.OpenACL, Creates: 1})))
