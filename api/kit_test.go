@@ -25,6 +25,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/migration/mirror"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -383,7 +384,9 @@ func serve(tb testing.TB, n *app.Server, change ...func(*api.Config)) (*api.Serv
 // serveReplaced is serve with some methods of the node's server replaced.
 func serveReplaced(tb testing.TB, n *app.Server, srv api.Backend, change ...func(*api.Config)) (*api.Server, string) {
 	tb.Helper()
-	cfg := api.Config{Admin: admin.Config{Version: "test"}}
+	cfg := api.Config{Admin: admin.Config{
+		Version: "test", Mirror: mirror.New(mirror.LogOf(n.Server()), mirror.Config{}),
+	}}
 	cfg.REST.Logger = slog.New(slog.DiscardHandler)
 	for _, f := range change {
 		f(&cfg)

@@ -42,6 +42,7 @@ type Server struct {
 	consensus *consensus.Node
 	audit     *audit.Log      // nil: none
 	backups   *backupSchedule // nil: none
+	mirror    *mirroring
 	zk        *zk.Listener
 	http      *api.Server // nil: it is switched off
 	reporter  *reporter   // nil: there is no service manager
@@ -90,6 +91,10 @@ func (s *Server) start(o *Options) error {
 	}
 	if err := s.startConsensus(o, store); err != nil {
 		return errors.Join(err, store.Close())
+	}
+	if err := s.startMirror(o); err != nil {
+		s.server.Stop()
+		return errors.Join(err, s.consensus.Close())
 	}
 	s.audit = auditLog(o)
 	s.tls.watch(c)
@@ -154,7 +159,7 @@ func (s *Server) httpConfig(o *Options) api.Config {
 		REST: c.HTTP,
 		Admin: admin.Config{
 			Version: o.Version, BuildDate: o.buildDate(), Metrics: s.metrics, Checks: s.checks, Port: s.zk,
-			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(),
+			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Mirror: s.mirror,
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client), DataDir: c.DataDir, DataLogDir: c.DataLogDir,
 				MaxClientCnxns: c.ZooKeeper.MaxPerAddress, ListenBacklog: c.ZooKeeper.Settings.ListenBacklog,
@@ -184,6 +189,7 @@ func (s *Server) Close() error {
 		s.logger.Info("handing leadership over failed; the others will elect", "error", err)
 	}
 	within(s.backups.stop)
+	within(s.mirror.stop)
 	if s.http != nil {
 		within(func(ctx context.Context) {
 			if err := s.http.Shutdown(ctx); err != nil { // no fault of this server

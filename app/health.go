@@ -14,6 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/process"
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
+	"github.com/zk-lite/zk-lite/migration/mirror"
 	"github.com/zk-lite/zk-lite/server"
 )
 
@@ -29,6 +30,7 @@ func (s *Server) metrics(emit func(key string, value any)) {
 	if s.backups != nil {
 		s.backups.Metrics(emit)
 	}
+	s.mirror.Metrics(emit)
 	for _, m := range s.consensus.Metrics() {
 		if byServer, is := m.Value.(map[state.ServerID]float64); is {
 			emit(m.Key, labelled(byServer))
@@ -58,7 +60,7 @@ func (s *Server) free() (all []metrics.Labelled) {
 // leastRoom is what a disk should have: a few segments of the log, and snapshots.
 const leastRoom = 256 << 20
 
-// checks are those of the disks and the backups.
+// checks are those of the disks, the backups and the mirror.
 func (s *Server) checks() (all []body.Check) {
 	space := body.Check{Name: "disk_space", OK: true}
 	for _, dir := range s.dirs {
@@ -71,6 +73,10 @@ func (s *Server) checks() (all []body.Check) {
 	if all = append(all, space); s.backups != nil {
 		fault := s.backups.Fault()
 		all = append(all, body.Check{Name: "backup", OK: fault == "", Detail: fault})
+	}
+	if s.mirror.Status().Phase != mirror.Off {
+		fault := s.mirror.Fault()
+		all = append(all, body.Check{Name: "mirror", OK: fault == "", Detail: fault})
 	}
 	return all
 }

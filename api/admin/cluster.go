@@ -14,6 +14,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/migration/mirror"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -21,6 +22,7 @@ import (
 type cluster struct {
 	server   Server
 	ensemble *membership.Ensemble
+	mirror   Mirror
 }
 
 // statusTimeout is how long a request for the ensemble's state waits for the leader: that no server leads should be
@@ -64,6 +66,9 @@ func (h *cluster) get(q *rest.Request) error {
 			LastIndex: s.LastIndex, AppliedIndex: s.AppliedIndex, Pending: s.Pending,
 			DiskFault: s.DiskFault, LastContact: contactText(s.Contact),
 		},
+	}
+	if m := h.mirror.Status(); m.Phase != mirror.Off {
+		out.Mirror = mirrorOf(m, q.Core.Config.ID)
 	}
 	known := map[state.ServerID]*body.Known{}
 	if err != nil {

@@ -55,6 +55,7 @@ type Config struct {
 	Port      Port                // the server's ZooKeeper port; nil: it has none
 	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.
 	Certificate, PeerCertificate Certificate
+	Mirror                       Mirror
 	// Others are operations of other packages with another Access than ByACL, for the document.
 	Others []rest.Route
 }
@@ -75,6 +76,7 @@ type handlers struct {
 	cluster   *cluster
 	insight   *insights
 	snapshots *snapshots
+	mirrors   *mirrors
 }
 
 // Routes returns the operations of this package, and a function that has to run while the server serves; it returns
@@ -86,8 +88,8 @@ func Routes(core *rest.Core, srv Server, e *membership.Ensemble, cfg Config) (al
 	}
 	h := &handlers{
 		docs: &documents{}, health: &health{srv, &cfg}, monitor: monitor, commands: &commands{srv, e, &cfg, monitor},
-		sessions: &sessions{srv, cfg.Port}, cluster: &cluster{srv, e}, insight: &insights{srv, cfg.Port},
-		snapshots: snapshots,
+		sessions: &sessions{srv, cfg.Port}, cluster: &cluster{srv, e, cfg.Mirror}, insight: &insights{srv, cfg.Port},
+		snapshots: snapshots, mirrors: &mirrors{cfg.Mirror},
 	}
 	all = h.routes()
 	h.docs.build(cfg.Version, slices.Concat(all, cfg.Others))
@@ -121,6 +123,10 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(put, "/v1/cluster/level", asMember(h.cluster.raiseLevel)).For(rest.Administrators),
 		rest.LocalOp(post, "/v1/cluster/drain", h.cluster.drain).For(rest.Administrators).Anywhere(),
 		rest.LocalOp(del, "/v1/cluster/drain", h.cluster.undrain).For(rest.Administrators).Anywhere(),
+
+		rest.LocalOp(get, "/v1/mirror", asMember(h.mirrors.get)).For(rest.Administrators).AtLeader(),
+		rest.LocalOp(post, "/v1/mirror", asMember(h.mirrors.begin)).For(rest.Administrators),
+		rest.LocalOp(del, "/v1/mirror", asMember(h.mirrors.end)).For(rest.Administrators),
 
 		newest("/v1/expired-sessions", h.insight.listExpired),
 		newest("/v1/slow/requests", listSlowRequests),

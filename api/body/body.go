@@ -42,6 +42,8 @@ type Cluster struct {
 	// Incomplete is why the leader's knowledge is missing.
 	Incomplete string `json:"incomplete,omitempty"`
 	Server     Server `json:"server"` // that answers
+	// Mirror is what that server knows of the mirror; nil: there is none.
+	Mirror *Mirror `json:"mirror,omitempty"`
 }
 
 // Member is a server of the ensemble.
@@ -206,4 +208,47 @@ type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail,omitempty"`
+}
+
+// Mirror is how the ensemble mirrors ZooKeeper.
+type Mirror struct {
+	// State is off, waiting (the server that answers does not lead), connecting, receiving, loading, following, or
+	// stopped because of Fault.
+	State  string   `json:"state"`
+	Server int      `json:"server"` // that answers
+	From   []string `json:"from,omitempty"`
+	// Loaded is whether the znodes are those of the origin, as of Zxid.
+	Loaded  bool          `json:"loaded"`
+	Zxid    string        `json:"zxid,omitempty"`
+	Loads   uint64        `json:"loads"` // snapshots, since the mirror was begun
+	Digests MirrorDigests `json:"digests"`
+	Origin  *MirrorOrigin `json:"origin,omitempty"` // nil: the server that answers does not lead
+	Error   string        `json:"error,omitempty"`  // why there is no connection
+	Fault   string        `json:"fault,omitempty"`  // why it has stopped
+}
+
+// MirrorDigests are the digests that transactions brought.
+type MirrorDigests struct {
+	Compared  uint64 `json:"compared"`
+	Differing uint64 `json:"differing"`
+	First     string `json:"first_differing,omitempty"` // zxids
+	Last      string `json:"last_differing,omitempty"`
+	Since     string `json:"differs_since,omitempty"` // absent: the last one was equal
+}
+
+// MirrorOrigin is what the leader knows of the origin, and of its connections to it since its start.
+type MirrorOrigin struct {
+	Leader         string  `json:"leader,omitempty"` // peer address; empty: it is not connected
+	Epoch          int64   `json:"epoch,omitempty"`
+	Sync           string  `json:"sync,omitempty"` // SNAP or DIFF: how the connection began
+	Zxid           string  `json:"zxid,omitempty"` // the last one that is known
+	Behind         *int64  `json:"behind,omitempty"`
+	LagMS          float64 `json:"lag_ms"`
+	LagP50MS       float64 `json:"lag_p50_ms"`
+	LagP99MS       float64 `json:"lag_p99_ms"`
+	Transactions   int64   `json:"transactions"`
+	Connections    int64   `json:"connections"`
+	Snapshots      int64   `json:"snapshots"`
+	SnapshotZnodes int     `json:"snapshot_znodes,omitempty"`
+	SnapshotBytes  int64   `json:"snapshot_bytes,omitempty"`
 }

@@ -33,6 +33,7 @@ const (
 	ensemble = "ensemble"
 	logStore = "log"
 	backups  = "scheduled backups"
+	mirror   = "mirror of ZooKeeper"
 	zkPort   = "ZooKeeper port"
 	httpPort = "HTTP port"
 	tlsPorts = "TLS"
@@ -156,6 +157,21 @@ var table = []Metric{
 		logStore, false, false},
 	{"backup_download_failures_total", Counter, "", "Backups over HTTP that were begun and not delivered.",
 		logStore, false, false},
+
+	{"mirror_on", Gauge, "", "1 while the ensemble mirrors a ZooKeeper ensemble, else 0.", mirror, false, false},
+	{"mirror_following", Gauge, "",
+		"1 if this server, as the leader, is connected to that ensemble and nothing is missing, else 0.", mirror, false, false},
+	{"mirror_stopped", Gauge, "", "1 if the mirror has stopped at this server, until the operator begins it again.",
+		mirror, false, false},
+	{"mirror_zxid", Gauge, "", "Zxid of that ensemble's last transaction that this server has applied.", mirror, false, false},
+	{"mirror_origin_zxid", Gauge, "", "Zxid of its last transaction that is known here; 0: none.", mirror, false, false},
+	{"mirror_lag_seconds", Histogram, seconds,
+		"Time from the stamp of its leader until a transaction was applied here.", mirror, false, false},
+	{"mirror_transactions_total", Counter, "", "Transactions that this server has followed.", mirror, false, false},
+	{"mirror_connections_total", Counter, "", "Connections to that ensemble's leader.", mirror, false, false},
+	{"mirror_snapshots_total", Counter, "", "Its states that this server has received and loaded.", mirror, false, false},
+	{"mirror_digests_compared", Gauge, "", "Its digests that were compared since the mirror was begun.", mirror, false, false},
+	{"mirror_digests_differing", Gauge, "", "Those of them that were not those of our znodes.", mirror, false, false},
 
 	// srst resets those from here to max_client_response_size.
 	{"avg_latency", Gauge, millis, "Mean time from a request's arrival to its reply.", zkPort, zk, false},

@@ -79,8 +79,17 @@ func (r Route) Anywhere() Route {
 	return r
 }
 
-// forwardToServer has another server answer a request with ?server=.
+// AtLeader returns the Route answered by the leader, as long as one is known. It takes no body.
+func (r Route) AtLeader() Route {
+	r.atLeader = true
+	return r
+}
+
+// forwardToServer has another server answer a request with ?server=, or one for the leader.
 func forwardToServer(q *Request) error {
+	if q.operation.atLeader {
+		return forwardToLeader(q)
+	}
 	if !q.operation.anywhere || !q.Query.Has("server") {
 		return nil
 	}
@@ -94,6 +103,17 @@ func forwardToServer(q *Request) error {
 	if !known || q.Core.Config.Dial == nil {
 		return &Problem{Status: http.StatusNotFound, Title: "no such server", Param: "server",
 			Detail: fmt.Sprintf("server: there is no server %d", n), Hint: "GET /v1/servers lists them"}
+	}
+	return forward(q, &to)
+}
+
+// forwardToLeader does not pass on what another server has passed on: leadership may have changed meanwhile.
+func forwardToLeader(q *Request) error {
+	var to state.Member
+	leader, known := q.Core.Server.Status().Leader, false
+	q.View(func(v *server.View) { to, known = v.Machine().Members()[leader] })
+	if !known || leader == q.Core.Config.ID || fromMember(q.HTTP) || q.Core.Config.Dial == nil {
+		return nil
 	}
 	return forward(q, &to)
 }

@@ -25,6 +25,7 @@ type Route struct {
 	Access Access
 
 	anywhere bool // it can be asked of another server: see Anywhere
+	atLeader bool // the leader answers: see AtLeader
 }
 
 // Access is whose requests an operation takes.

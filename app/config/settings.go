@@ -36,6 +36,7 @@ type Settings struct {
 	PeerTLS   PeerTLS
 	Audit     audit.Config
 	Backup    backup.Config // with neither directory nor command: none
+	Mirror    Mirror
 
 	DataDir    string
 	DataLogDir string // Raft's log; DataDir unless set
@@ -90,6 +91,12 @@ type words struct {
 	checkHost                   bool
 	weighted                    bool // sessions count more than one for the throttle
 	newWeight, renewWeight      int
+}
+
+// Mirror is the keys about mirroring a ZooKeeper ensemble.
+type Mirror struct {
+	From   []string // peer addresses of an ensemble that an empty one of ours mirrors; nil: none
+	Config string   // a zoo.cfg of that ensemble's; "": its servers speak neither TLS nor SASL to each other
 }
 
 // TLS is the keys ssl.*, checked. It is for clients of both ports.

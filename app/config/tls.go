@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -233,4 +234,43 @@ func (l *loader) resolvePeerTLS() {
 		l.fail(user, "ssl.quorum.trustStore.location", "is missing, and servers must show certificates",
 			"name a file with the authorities that sign them"+files)
 	}
+}
+
+// Origin is what a zoo.cfg of ZooKeeper's says of the connections among its servers: how a mirror joins them.
+type Origin struct {
+	TLS  PeerTLS // with Wanted, if its servers speak it to each other
+	SASL bool    // whether its servers prove who they are to each other
+	JAAS string  // the file with the credentials
+	// Section is that of a server that connects to another one.
+	Section string
+}
+
+// ReadOrigin reads the file. Keys that mean nothing for a mirror are ignored.
+//
+// The error joins all problems, each an *Error.
+func ReadOrigin(path string) (Origin, error) {
+	var o Origin
+	l := &loader{source: map[string]string{}}
+	l.s.ConfigFile, l.s.PeerTLS.Prefix = path, "ssl.quorum."
+	l.rows = append(peerTLSRows(&l.s), []setting{
+		{key: JAASKey, flag: "jaas-file", kind: kindText, to: &o.JAAS},
+		{key: "quorum.auth.enableSasl", kind: kindBool, def: "false", to: &o.SASL},
+		{key: "quorum.auth.learner.saslLoginContext", flag: "quorum-section", kind: kindText, def: "QuorumLearner",
+			to: &o.Section},
+	}...)
+	l.defaults()
+	if props, ok := l.read(path, "", ""); ok {
+		l.properties(path, slices.DeleteFunc(props, func(p property) bool {
+			return l.known(strings.TrimPrefix(p.key, "zookeeper.")) == nil
+		}))
+	}
+	if o.SASL && o.JAAS == "" {
+		l.fail(path, JAASKey, "is missing, and quorum.auth.enableSasl is true",
+			"add a line "+JAASKey+"=FILE: for ZooKeeper it is a flag of the JVM")
+	}
+	if len(l.errs) == 0 && l.s.PeerTLS.Wanted {
+		l.resolvePeerTLS()
+	}
+	o.TLS = l.s.PeerTLS
+	return o, errors.Join(l.errs...)
 }
