@@ -77,7 +77,7 @@ func OpenLog(path string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{Path: path, f: f, in: bufio.NewReaderSize(f, 256<<10), next: headerBytes}
+	l := &Log{Path: path, f: f, in: bufio.NewReaderSize(f, 64<<10), next: headerBytes}
 	_, l.Name, _ = parseName(path)
 	if err := l.open(); err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -73,7 +73,7 @@ func (s *Snapshot) open() error {
 		return err
 	}
 	s.Size = info.Size()
-	raw := bufio.NewReaderSize(s.f, 256<<10)
+	raw := bufio.NewReaderSize(s.f, 64<<10)
 	first, err := raw.Peek(len(snappyMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err

@@ -39,7 +39,7 @@ const (
 
 // laterEntry finds a complete entry that begins after l.next, -1 if there is none.
 func (l *Log) laterEntry() (int64, error) {
-	b := make([]byte, window)
+	b := make([]byte, max(0, min(window, l.Size-l.next-1)))
 	candidates := 0
 	for base := l.next + 1; base+entryBytes <= l.Size; {
 		n, err := l.f.ReadAt(b, base)
