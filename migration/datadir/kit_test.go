@@ -33,8 +33,8 @@ func line(path string, data []byte, s *znode.Stat, acl []znode.ACL) string {
 	return b.String()
 }
 
-// session is a session on one line of a file.
-func session(id znode.SessionID, millis int64) string {
+// sessionLine is a session on one line of a file.
+func sessionLine(id znode.SessionID, millis int64) string {
 	return fmt.Sprintf("session %v %d", id, millis)
 }
 
@@ -60,7 +60,7 @@ func seen(r *replica.Replica) []string {
 	}
 	visit(znode.RootPath)
 	for _, s := range r.Sessions.Clone() {
-		lines = append(lines, session(s.ID, s.Timeout.Milliseconds()))
+		lines = append(lines, sessionLine(s.ID, s.Timeout.Milliseconds()))
 	}
 	slices.Sort(lines)
 	return lines
