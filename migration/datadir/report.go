@@ -80,6 +80,16 @@ func newReport() *Report {
 	}
 }
 
+// Epoch is the latest epoch that the directories know of.
+func (p *Report) Epoch() (latest uint64) {
+	for _, e := range []*int64{p.AcceptedEpoch, p.CurrentEpoch} {
+		if e != nil && *e > 0 {
+			latest = max(latest, uint64(*e))
+		}
+	}
+	return latest
+}
+
 func (p *Report) warn(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
 }

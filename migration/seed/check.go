@@ -119,13 +119,11 @@ func schemesOf(list []znode.ACL) map[string]bool {
 	return all
 }
 
-// proves returns the setting without which clients cannot prove identities of a scheme; "none" if there is none, and
-// empty if they can.
+// proves returns the setting without which clients cannot prove identities of a scheme; empty if they can, or if no
+// setting changes it.
 func (c *checker) proves(scheme string) string {
-	can, setting := false, "none"
+	can, setting := true, ""
 	switch scheme {
-	case "world", "ip", "super", "auth":
-		can = true
 	case "digest":
 		can, setting = c.limits.Digest, "DigestAuthenticationProvider.enabled"
 	case "sasl":
