@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/jute"
@@ -193,6 +194,105 @@ func TestImportZooKeeper_Ensemble(t *testing.T) {
 	log, _ := runServer(t, cfg[0])
 	if !wait.Holds(func() bool { return strings.Contains(log.String(), "zk-lite member token 1") }) {
 		t.Errorf("a server that has lost its disk is not refused: %s", log)
+	}
+}
+
+// What clients of ZooKeeper saw, of every version, a client of a server that has taken it over sees: each field of each
+// Stat, data and ACLs; and each session goes on with the password that ZooKeeper computes.
+func TestImportZooKeeper_OfEveryVersion(t *testing.T) {
+	tier.Seconds(t)
+	origins, err := filepath.Glob(filepath.Join("..", "..", "migration", "datadir", "testdata", "origin", "*"))
+	if err != nil || len(origins) < 6 {
+		t.Fatalf("%d directories of origins, %v", len(origins), err)
+	}
+	for _, origin := range origins {
+		t.Run(filepath.Base(origin), func(t *testing.T) {
+			t.Parallel()
+			dir, port := t.TempDir(), ports.Take(t, 1)[0]
+			cfg := filepath.Join(dir, "zoo.cfg")
+			text := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"+
+				"znode.container.checkIntervalMs=3600000\nDigestAuthenticationProvider.superDigest=%s\n",
+				filepath.Join(dir, "data"), port, superDigest)
+			if err := os.WriteFile(cfg, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, errs, code := runImport(t, "--config", cfg, "--data-dir", origin); code != 0 {
+				t.Fatalf("exit code %d: %s%s", code, out, errs)
+			}
+			runServer(t, cfg)
+			seen, err := os.ReadFile(filepath.Join(origin, "seen.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := fmt.Sprintf("127.0.0.1:%d", port)
+			compareSeen(t, server, strings.Split(strings.TrimSpace(string(seen)), "\n"))
+		})
+	}
+}
+
+// compareSeen compares what a server has with the lines of what clients of ZooKeeper saw.
+func compareSeen(t *testing.T, server string, lines []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c, err := client.Connect(ctx, server, client.WithAuth("digest", []byte("super:secret")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, want := range lines {
+		if id, is := strings.CutPrefix(want, "session 0x"); is {
+			resumeSeen(ctx, t, server, id)
+			continue
+		}
+		var path string
+		if _, err := fmt.Sscanf(want, "%q", &path); err != nil {
+			t.Fatalf("%s: %v", want, err)
+		}
+		data, stat, err := c.Get(ctx, path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		acl, _, err := c.GetACL(ctx, path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		value := "null"
+		if data != nil {
+			value = fmt.Sprintf("%q", data)
+		}
+		got := fmt.Sprintf("%q %s czxid=%v mzxid=%v pzxid=%v ctime=%d mtime=%d version=%d cversion=%d aversion=%d owner=%v children=%d",
+			path, value, stat.Czxid, stat.Mzxid, stat.Pzxid, stat.Ctime, stat.Mtime, stat.Version, stat.Cversion, stat.Aversion,
+			stat.EphemeralOwner, stat.NumChildren)
+		for _, a := range acl {
+			got += fmt.Sprintf(" %d:%q:%q", a.Perms, a.ID.Scheme, a.ID.ID)
+		}
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// resumeSeen continues a session of ZooKeeper's clients, "ID TIMEOUT" in hexadecimal and milliseconds.
+func resumeSeen(ctx context.Context, t *testing.T, server, text string) {
+	t.Helper()
+	var id uint64
+	var millis int64
+	if _, err := fmt.Sscanf(text, "%x %d", &id, &millis); err != nil {
+		t.Fatalf("session %s: %v", text, err)
+	}
+	password := session.CompatiblePassword(znode.SessionID(id))
+	c, err := client.Connect(ctx, server, client.WithSessionTimeout(time.Duration(millis)*time.Millisecond),
+		client.WithSession(client.Credentials{ID: znode.SessionID(id), Password: password[:]}))
+	if err != nil {
+		t.Errorf("session %x: %v", id, err)
+		return
+	}
+	defer c.Close()
+	if got := c.SessionID(); got != znode.SessionID(id) {
+		t.Errorf("session %v, want that of ZooKeeper, %#x", got, id)
 	}
 }
 
