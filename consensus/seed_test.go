@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/recovery"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -112,6 +114,20 @@ func TestSeed_WhoeverHasIt(t *testing.T) {
 		}
 		e.checkImported("the restart")
 	}
+}
+
+// An observer, which may have the lowest id, gets the data from the leader.
+func TestSeed_Observer(t *testing.T) {
+	tier.Seconds(t)
+	t.Parallel()
+	e := prepare(t, 4, nil)
+	e.servers[0].Voter = false
+	e.seed("x", 3)
+	for i := range 4 {
+		e.mustStart(i)
+	}
+	e.waitFormed()
+	e.checkImported()
 }
 
 func TestSeed_Standalone(t *testing.T) {
@@ -283,6 +299,9 @@ func TestSeed_CrashInBetween_IsMadeGood(t *testing.T) {
 			}
 			crash(e, id, file)
 			e.stop(0)
+			if _, err := recovery.Open(e.files(0), 0, nil, 0); !errors.Is(err, recovery.ErrFounding) {
+				t.Errorf("recover: %v, want ErrFounding", err)
+			}
 			for i := range 3 {
 				e.mustStart(i)
 			}

@@ -178,6 +178,7 @@ func (x *zooKeeperImport) print(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "written: %s, data %s. Deleting it undoes the import\n", x.File, x.Seed)
+	fmt.Fprintln(w, "not in it: what ZooKeeper's servers acknowledge from now on, unless they are stopped")
 	fmt.Fprintf(w, "at the start: zxids go on above %s; each session gets its full timeout\n", x.Next)
 	if x.servers > 1 {
 		fmt.Fprintf(w, "next: start all %d servers, with empty data directories or the same data\n", x.servers)

@@ -19,7 +19,11 @@ func TestGolden(t *testing.T) {
 		Removed: true, Error: "why", NotLeader: true, TooFew: true,
 		Status: &Status{Leader: 1, Term: 2, Members: []MemberStatus{{ID: 1, Voter: true}}},
 	}
-	for name, message := range map[string]any{"request.json": request, "reply.json": reply} {
+	found := Request{Version: controlVersion, Op: RequestFoundSeeded, From: 1, Ensemble: "e", Seeds: true, Seed: "d"}
+	fresh := Reply{Version: controlVersion, Server: 2, Seed: NoSeed}
+	for name, message := range map[string]any{
+		"request.json": request, "reply.json": reply, "found-seeded.json": found, "reply-fresh.json": fresh,
+	} {
 		b, err := json.Marshal(message)
 		if err != nil {
 			t.Fatal(err)

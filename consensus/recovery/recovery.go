@@ -27,6 +27,7 @@ import (
 var (
 	ErrNoData   = errors.New("the data directory belongs to no ensemble: there is nothing to recover from")
 	ErrHasData  = errors.New("the data directory has data of an ensemble already")
+	ErrFounding = errors.New("an ensemble is being founded with imported data: start its servers, which goes on with that")
 	ErrOneVoter = errors.New("this server is its ensemble's only voter: there is nothing to be recovered")
 )
 
@@ -58,7 +59,7 @@ type Report struct {
 // Commands of the log whose ACLs take more than skipOver bytes are not applied, and are in Report.Skipped; 0: all
 // are applied.
 //
-// It returns ErrNoData, ErrHasData or ErrOneVoter, and errors that name what is damaged, or a directory that is
+// It returns ErrNoData, ErrHasData, ErrFounding or ErrOneVoter, and errors that name what is damaged, or a directory that is
 // another server's or in use.
 func Open(cfg storage.Config, self state.ServerID, backup io.Reader, skipOver int64) (*Recovery, error) {
 	id, err := cfg.Identity()
@@ -70,6 +71,8 @@ func Open(cfg storage.Config, self state.ServerID, backup io.Reader, skipOver in
 		return nil, fmt.Errorf("%w: %s", ErrNoData, cfg.Dir)
 	case backup != nil && id != nil:
 		return nil, fmt.Errorf("%w: %s belongs to server %d of %x", ErrHasData, cfg.Dir, id.Server, id.Ensemble)
+	case id != nil && id.Seed != "":
+		return nil, fmt.Errorf("%w: %s", ErrFounding, cfg.Dir)
 	case id != nil && id.Server != self:
 		return nil, fmt.Errorf("%s belongs to server %d, but this is server %d: check dataDir and myid",
 			cfg.Dir, id.Server, self)

@@ -59,9 +59,12 @@ func newSeed(path string, m *state.Machine) *Seed {
 
 // Load reads and checks the seed in a data directory; nil: there is none. An error names the file.
 func Load(dir string) (*Seed, error) {
+	if dir == "" {
+		return nil, nil
+	}
 	path := filepath.Join(dir, Name)
 	f, err := os.Open(path)
-	if dir == "" || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
