@@ -101,7 +101,7 @@ browser: ## the dashboard and the lab's page in a real Chromium, headless (Debia
 interop: ## third-party clients, and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api ./lab/judge
 	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
-	$(GO) test -tags interop -timeout 15m -run RealServers ./cmd/zk-lite
+	$(GO) test -tags interop -timeout 15m -run 'RealServers|Docs_Migration' ./cmd/zk-lite
 
 sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first (1); none starts after WITHIN
 	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),1) \

@@ -53,6 +53,7 @@ var pages = []struct {
 	{"docs/lab-stories.md", 10},
 	{"docs/metrics.md", 10},
 	{"docs/limits.md", 870},
+	{"docs/migration.md", 900},
 	{"docs/monitoring.md", 1750},
 	{"docs/operations.md", 2340},
 	{"docs/performance.md", 1020},

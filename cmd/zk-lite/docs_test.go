@@ -82,7 +82,7 @@ const (
 )
 
 // otherwise are pages whose blocks other tests run.
-var otherwise = []string{"docs/http.md", "docs/http-coordination.md", "docs/ARCHITECTURE.md"}
+var otherwise = []string{"docs/http.md", "docs/http-coordination.md", "docs/ARCHITECTURE.md", "docs/migration.md"}
 
 // TestDocs_Commands runs the commands of the pages against an ensemble of three, whose addresses take the place of the
 // documented ones. Where a page shows what commands print, that is compared.
