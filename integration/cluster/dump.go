@@ -46,7 +46,7 @@ func (s *Server) dump() (all []Znode, err error) {
 		_, err = c.Do(wire.OpSync, &wire.SyncRequest{Path: "/"})
 	}
 	if err == nil {
-		all, err = c.dump("/")
+		all, err = c.Dump("/")
 	}
 	if err == nil {
 		err = c.Close()
@@ -68,8 +68,8 @@ type znodeCalls struct {
 	data, acl, names *Call
 }
 
-// dump reads the tree at path, sorted by path.
-func (c *Conn) dump(path string) ([]Znode, error) {
+// Dump reads the tree at path, sorted by path.
+func (c *Conn) Dump(path string) ([]Znode, error) {
 	var all []Znode
 	paths, asked := []string{path}, []znodeCalls(nil)
 	for len(paths)+len(asked) > 0 {

@@ -1,0 +1,26 @@
+//go:build interop && soak
+
+package migration_test
+
+import "github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
+
+// origins are every version at rest and killed, and servers with the settings that change what is in their files.
+func origins() (all []origin) {
+	for _, v := range zookeeper.Versions() {
+		all = append(all,
+			origin{name: v + " three", version: v, servers: 3, requests: 20_000},
+			origin{name: v + " three killed", version: v, servers: 3, requests: 20_000, killed: true, wrap: true},
+			origin{name: v + " one killed", version: v, servers: 1, requests: 8_000, killed: true, root: true})
+	}
+	for _, method := range []string{"gz", "snappy"} {
+		for _, v := range []string{zookeeper.V36, zookeeper.V39} {
+			all = append(all, origin{name: v + " " + method, version: v, servers: 1, requests: 8_000, killed: true,
+				config: []string{"snapshot.compression.method=" + method}})
+		}
+	}
+	return append(all,
+		origin{name: "no digests", version: zookeeper.V38, servers: 1, requests: 8_000, config: []string{"digest.enabled=false"}},
+		origin{name: "no closeSession", version: zookeeper.V39, servers: 1, requests: 8_000, config: []string{"closeSessionTxn.enabled=false"}},
+		origin{name: "log directory", version: zookeeper.V39, servers: 1, requests: 8_000, killed: true, config: []string{"dataLogDir=$DIR/logs"}},
+		origin{name: "64 MB logs", version: zookeeper.V38, servers: 1, requests: 8_000, killed: true, config: []string{"preAllocSize=65536"}})
+}

@@ -1,0 +1,14 @@
+//go:build interop && !soak
+
+package migration_test
+
+import "github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
+
+// origins are those of the gate: the oldest and the newest.
+func origins() []origin {
+	return []origin{
+		{name: zookeeper.V34, version: zookeeper.V34, servers: 1, requests: 6000},
+		{name: zookeeper.V39 + " killed", version: zookeeper.V39, servers: 1, requests: 6000, killed: true, wrap: true, config: []string{"snapshot.compression.method=gz"}},
+		{name: zookeeper.V39, version: zookeeper.V39, servers: 1, requests: 6000},
+	}
+}

@@ -1,0 +1,246 @@
+//go:build interop
+
+package migration_test
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/fourletter"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/migration/replica"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// listing is all that clients can learn of an ensemble.
+type listing struct {
+	znodes   []cluster.Znode // by path
+	sessions []string        // ids, as dump prints them, sorted
+	zxid     string
+}
+
+// list reads what a server shows to a superuser, with the sessions but its own.
+func list(tb testing.TB, addr, superuser string) (l listing, err error) {
+	tb.Helper()
+	c, err := cluster.Dial(addr, cluster.ConnectOptions{})
+	if err != nil {
+		return l, err
+	}
+	defer c.Drop()
+	if _, err = c.Do(wire.OpAuth, &wire.AuthRequest{Scheme: "digest", Auth: []byte(superuser)}); err != nil {
+		return l, err
+	}
+	if _, err = c.Do(wire.OpSync, &wire.SyncRequest{Path: "/"}); err != nil {
+		return l, err
+	}
+	if l.znodes, err = c.Dump("/"); err != nil {
+		return l, err
+	}
+	if err = c.Close(); err != nil {
+		return l, err
+	}
+	text, err := fourletter.Ask(addr, "dump")
+	if err != nil {
+		return l, err
+	}
+	known, _, _ := strings.Cut(text, "phemeral") // the sessions come before their ephemerals
+	l.sessions = regexp.MustCompile("0x[0-9a-f]+").FindAllString(known, -1)
+	slices.Sort(l.sessions)
+	l.sessions = slices.Compact(l.sessions)
+	if text, err = fourletter.Ask(addr, "srvr"); err != nil {
+		return l, err
+	}
+	l.zxid = regexp.MustCompile("Zxid: (0x[0-9a-f]+)").FindStringSubmatch(text + "Zxid: 0x0")[1]
+	return l, nil
+}
+
+// listAtRest is list of a server that no client uses but those of the sessions that are held, once the short sessions
+// have expired, and the containers and znodes with a TTL that are due have been deleted.
+func listAtRest(tb testing.TB, addr, superuser string, held []string) (l listing) {
+	tb.Helper()
+	wait.Succeeds(tb, "the ensemble is at rest", func() (err error) {
+		if l, err = list(tb, addr, superuser); err != nil {
+			return err
+		}
+		for i := range l.znodes {
+			if due(&l.znodes[i], held) {
+				return fmt.Errorf("%s is to be deleted", l.znodes[i].Path)
+			}
+		}
+		if !slices.Equal(l.sessions, held) {
+			return fmt.Errorf("sessions %v, want %v", l.sessions, held)
+		}
+		return nil
+	})
+	return l
+}
+
+// id is a session's as dump prints it.
+func id(session znode.SessionID) string { return fmt.Sprintf("0x%x", uint64(session)) }
+
+// due reports whether servers will soon delete a znode: a session that has just expired is no longer listed.
+func due(z *cluster.Znode, held []string) bool {
+	switch owner := uint64(z.Stat.EphemeralOwner); {
+	case z.Stat.NumChildren > 0:
+		return false
+	case z.Stat.EphemeralOwner == math.MinInt64:
+		return z.Stat.Cversion > 0
+	case owner>>56 == 0xff:
+		return owner&(1<<40-1) < longTTL
+	}
+	return z.Stat.EphemeralOwner != 0 && !slices.Contains(held, id(z.Stat.EphemeralOwner))
+}
+
+// listReplica is the listing of a state in memory.
+func listReplica(tb testing.TB, r *replica.Replica) (l listing) {
+	tb.Helper()
+	snap := r.Tree.Snapshot()
+	defer snap.Release()
+	err := snap.Walk(func(rec *znode.Record) error {
+		z := cluster.Znode{Path: rec.Path, Data: slices.Clone(rec.Data), Null: rec.Data == nil, ACL: rec.ACL}
+		stat, code := r.Tree.Exists(rec.Path, []znode.ID{znode.SuperIDs})
+		z.Stat = stat
+		l.znodes = append(l.znodes, z)
+		return code.Err()
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	slices.SortFunc(l.znodes, func(a, b cluster.Znode) int { return strings.Compare(a.Path, b.Path) })
+	for _, s := range r.Sessions.Clone() {
+		l.sessions = append(l.sessions, id(s.ID))
+	}
+	slices.Sort(l.sessions)
+	l.zxid = r.Zxid.String()
+	return l
+}
+
+// compare fails the test unless two listings have the same znodes and sessions. Each server has its own
+// /zookeeper/config, which 3.4 lacks: the znode and what it adds to its parent are left out.
+func compare(tb testing.TB, what string, want, got listing) {
+	tb.Helper()
+	a, b := byPath(want.znodes), byPath(got.znodes)
+	differ := 0
+	report := func(format string, args ...any) {
+		if differ++; differ <= 10 {
+			tb.Errorf(what+": "+format, args...)
+		}
+	}
+	for path, w := range a {
+		if g, ok := b[path]; !ok {
+			report("%s is missing", path)
+		} else if w != g {
+			report("%s:\ngot  %s\nwant %s", path, cut(g), cut(w))
+		}
+	}
+	for path := range b {
+		if _, ok := a[path]; !ok {
+			report("%s should not be there", path)
+		}
+	}
+	if !slices.Equal(want.sessions, got.sessions) {
+		report("sessions %v, want %v", got.sessions, want.sessions)
+	}
+	tb.Logf("%s: %d znodes and %d sessions compared, %d differences", what, len(a), len(want.sessions), differ)
+}
+
+func byPath(all []cluster.Znode) map[string]string {
+	m := map[string]string{}
+	for _, z := range all {
+		switch z.Path {
+		case znode.ConfigPath:
+			continue
+		case znode.SystemPath:
+			z.Stat.NumChildren, z.Stat.Cversion, z.Stat.Pzxid = 0, 0, 0
+		}
+		slices.SortFunc(z.ACL, func(a, b znode.ACL) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		m[z.Path] = z.String()
+	}
+	return m
+}
+
+func cut(text string) string { return text[:min(len(text), 700)] }
+
+// held are sessions whose clients stay connected, with ephemerals.
+type held struct {
+	conns []*cluster.Conn
+	ids   []string // sorted
+}
+
+// hold opens a session for each timeout, and keeps it until its server ends.
+func hold(tb testing.TB, addr string, timeouts ...time.Duration) *held {
+	tb.Helper()
+	h := new(held)
+	for i, timeout := range timeouts {
+		c, err := cluster.Dial(addr, cluster.ConnectOptions{Timeout: timeout})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(c.Drop)
+		for _, mode := range []znode.Mode{znode.Ephemeral, znode.EphemeralSequential} {
+			q := create(fmt.Sprintf("/held-%d-%d-", i, mode), fmt.Append(nil, c.Session.ID), mode)
+			if _, err := c.Do(wire.OpCreate, q); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		h.conns = append(h.conns, c)
+		h.ids = append(h.ids, id(c.Session.ID))
+		go ping(c, timeout/4)
+	}
+	slices.Sort(h.ids)
+	return h
+}
+
+// ping keeps a session until its connection ends.
+func ping(c *cluster.Conn, every time.Duration) {
+	for tick := time.NewTicker(every); ; {
+		select {
+		case <-c.Ended():
+			tick.Stop()
+			return
+		case <-tick.C:
+			c.Send(wire.OpPing, &wire.EmptyRequest{})
+		}
+	}
+}
+
+// resume gives each session to a server, with the id and the password of its origin, and checks that it has its
+// timeout and its ephemerals, and that these end with it.
+func (h *held) resume(tb testing.TB, addr string) {
+	tb.Helper()
+	for _, old := range h.conns {
+		asked := time.Duration(old.Response.TimeoutMillis) * time.Millisecond
+		var c *cluster.Conn
+		wait.Succeeds(tb, "a session is resumed", func() (err error) {
+			c, err = cluster.Dial(addr, cluster.ConnectOptions{Timeout: asked, Session: old.State()})
+			return err
+		})
+		if c.Session.ID != old.Session.ID || c.Response.TimeoutMillis != old.Response.TimeoutMillis {
+			tb.Errorf("session %v resumed as %v with %d ms, want %d", old.Session.ID, c.Session.ID, c.Response.TimeoutMillis, old.Response.TimeoutMillis)
+		}
+		if err := c.Close(); err != nil {
+			tb.Errorf("closing session %v: %v", old.Session.ID, err)
+		}
+	}
+	c, err := cluster.Dial(addr, cluster.ConnectOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer c.Drop()
+	body, err := c.Do(wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, name := range body.(*wire.GetChildrenResponse).Children {
+		if strings.HasPrefix(name, "held-") {
+			tb.Errorf("/%s is there, although its session was resumed and closed", name)
+		}
+	}
+}
