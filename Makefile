@@ -24,9 +24,10 @@ VERSION ?=
 HOSTILE ?= -hostile.all
 RELEASE ?=
 UPGRADES ?= Test
+MIGRATION ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring apache upgrade release-data oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring apache upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,13 +100,16 @@ browser: ## the dashboard and the lab's page in a real Chromium, headless (Debia
 	cd integration/browser && $(GO) test -count=1 -timeout 10m ./...
 
 interop: ## third-party clients, and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
-	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./recipes ./api ./lab/judge
+	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./integration/migration ./recipes ./api ./lab/judge
 	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
 	$(GO) test -tags interop -timeout 15m -run 'RealServers|Docs_Migration' ./cmd/zk-lite
 
 sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first (1); none starts after WITHIN
 	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),1) \
 	  -sim.within=$(or $(WITHIN),0)
+
+migration: ## data of ZooKeeper 3.4 to 3.9, one server and three, stopped and killed under load, taken over and given back (Debian: as interop, maven)
+	$(GO) test -tags interop,soak -count=1 -v -timeout 60m -run '$(MIGRATION)' ./integration/migration
 
 upgrade: ## upgrades and downgrades of three servers under load; needs the commit of integration/upgrade/releases.txt (Debian: as interop)
 	$(GO) test -tags upgrade -count=1 -timeout 10m -run '$(UPGRADES)' ./integration/upgrade

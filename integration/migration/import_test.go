@@ -89,7 +89,7 @@ func nearWrap(t *testing.T) string {
 func importAtRest(t *testing.T, o origin) {
 	e := o.run(t)
 	l := startLoad(t, e, o.version, &load{workers: 4, root: o.root, members: o.servers > 1})
-	h := hold(t, e.Leader().Address, 4*time.Second, 10*time.Second, 60*time.Second)
+	h := hold(t, e.Leader().Address, 10*time.Second, 20*time.Second, 60*time.Second)
 	l.after(o.requests)
 	l.end()
 	leader := e.Leader()
@@ -100,10 +100,17 @@ func importAtRest(t *testing.T, o origin) {
 	}
 	r := o.load(t, leader)
 	got := listReplica(t, r)
-	compare(t, "read", want, got)
+	compare(t, "read", want, got, nil)
 	if got.zxid != want.zxid {
 		t.Errorf("the last transaction is %s, want %s", got.zxid, want.zxid)
 	}
+	z := o.imported(t, leader)
+	got, err := list(t, z.Leader().Addr(), cluster.SuperCredentials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "imported", want, got, nil)
+	h.resume(t, z.Leader().Addr())
 }
 
 // importKilled kills a whole ensemble under load. What its files hold is what the server with the newest shows when it
@@ -132,7 +139,32 @@ func importKilled(t *testing.T, o origin) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "read", want, got)
+	compare(t, "read", want, got, l.hasAsked)
+	z := o.imported(t, newest)
+	if got, err = list(t, z.Leader().Addr(), cluster.SuperCredentials); err != nil {
+		t.Fatal(err)
+	}
+	l.checkKept(got.znodes)
+}
+
+// imported starts as many servers of zk-lite with a server's data.
+func (o *origin) imported(t *testing.T, s *zookeeper.Server) *cluster.Ensemble {
+	t.Helper()
+	// A session keeps its timeout, which its client asks for again.
+	z := cluster.Start(t, o.servers, cluster.Options{NotStarted: true, Config: map[string]string{"maxSessionTimeout": "60000"}})
+	flags := []string{"--data-dir", s.DataDir()}
+	if logs := o.logDir(s); logs != "" {
+		flags = append(flags, "--log-dir", logs)
+	}
+	begin := time.Now()
+	said, err := z.Server(1).Run("import-zookeeper", flags...)
+	if err != nil {
+		t.Fatalf("import-zookeeper: %v: %s", err, said)
+	}
+	t.Logf("imported in %v: %s", time.Since(begin), said)
+	z.StartAll()
+	z.WaitServing()
+	return z
 }
 
 // load reads a server's data directories, and logs what is in them.

@@ -37,7 +37,8 @@ type load struct {
 
 	mu     sync.Mutex // protects the fields below
 	counts map[string]int
-	kept   map[string]string // data of the znodes whose create was acknowledged, and that no client touches again
+	asked  map[string][][]znode.ACL // the ACLs that were asked for, by path; of a sequential znode without its number
+	kept   map[string]string        // data of the znodes whose create was acknowledged, and that no client touches again
 }
 
 // ahead is how many requests a worker sends before the first is answered.
@@ -51,6 +52,7 @@ func startLoad(tb testing.TB, e *zookeeper.Ensemble, version string, l *load) *l
 		l.addrs = append(l.addrs, s.Address)
 	}
 	l.stop, l.counts, l.kept = make(chan struct{}), map[string]int{}, map[string]string{}
+	l.asked = map[string][][]znode.ACL{}
 	for i := range l.workers {
 		w := &worker{load: l, base: fmt.Sprintf("/w%d", i), rand: rand.New(rand.NewPCG(l.seed, uint64(i)))}
 		l.running.Go(w.run)
@@ -209,4 +211,36 @@ func (l *load) checkKept(all []cluster.Znode) {
 		l.tb.Errorf("%d of %d acknowledged creates are missing", missing, len(l.kept))
 	}
 	l.tb.Logf("%d acknowledged creates are there", len(l.kept)-missing)
+}
+
+// asks notes the ACLs of a request.
+func (l *load) asks(body wire.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	note := func(path string, list []znode.ACL) { l.asked[path] = append(l.asked[path], list) }
+	all := []wire.Request{body}
+	if m, ok := body.(*wire.MultiRequest); ok {
+		for i := range m.Ops {
+			all = append(all, m.Ops[i].Request)
+		}
+	}
+	for _, q := range all {
+		switch q := q.(type) {
+		case *wire.CreateRequest:
+			note(q.Path, q.ACL)
+		case *wire.CreateTTLRequest:
+			note(q.Path, q.ACL)
+		case *wire.SetACLRequest:
+			note(q.Path, q.ACL)
+		}
+	}
+}
+
+// hasAsked reports whether a znode has an ACL that was asked for.
+func (l *load) hasAsked(z *cluster.Znode) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(slices.Concat(l.asked[z.Path], l.asked[z.Path[:max(0, len(z.Path)-10)]]), func(list []znode.ACL) bool {
+		return slices.Equal(list, z.ACL) || slices.ContainsFunc(list, func(a znode.ACL) bool { return a.ID.Scheme == "auth" })
+	})
 }

@@ -56,6 +56,7 @@ func (w *worker) run() {
 			w.due--
 		}
 		q := w.next()
+		w.asks(q.body)
 		w.sent = append(w.sent, sent{q, w.conn.Send(q.op, q.body)})
 		w.drain(ahead)
 	}
