@@ -382,7 +382,7 @@ func FuzzMirrored(f *testing.F) {
 	})
 }
 
-// A mirror that is begun again is to be loaded again, and counts digests from 0; the znodes stay until then.
+// A mirror that is begun again must be loaded again, and counts digests from 0; the znodes stay until then.
 // A mirror that is begun again must be loaded again, and counts digests from 0; the znodes stay until then.
 func TestMirror_Again(t *testing.T) {
 	s, g := mirroring(t)

@@ -35,7 +35,7 @@ func AddCommands(root *cobra.Command, servers, tools []*cobra.Command) {
 	addOperation(root, g)
 	g.add(root, groupData, shellCommand)
 	g.add(root, groupOperation, memberCommand, transferCommand, drainCommand, upgradeCommand, backupCommand,
-		restoreCommand, digestCommand, tlsCommand, slowCommand, expiredCommand, topCommand)
+		restoreCommand, mirrorCommand, digestCommand, tlsCommand, slowCommand, expiredCommand, topCommand)
 	strictCompletion(root)
 	strict(root)
 	root.AddGroup(&cobra.Group{ID: groupTools, Title: "Tools:"})
