@@ -133,7 +133,7 @@ func TestReplay_DigestInASCII(t *testing.T) {
 	digest := func(path string) *Replay {
 		r := NewReplay(NewTree())
 		if code := r.Create(&Txn{Zxid: 1}, &CreateRequest{Path: path, ACL: OpenACL}, 1); code != OK {
-			t.Fatal(code)
+			t.Fatalf("Create(%s) = %v", path, code)
 		}
 		return r
 	}

@@ -41,7 +41,7 @@ func BenchmarkLoad(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		r, report, err := datadir.Load(dir, "")
 		if err != nil || report.Digests.Equal != 1 {
-			b.Fatal(report, err)
+			b.Fatalf("Load = %v, report %+v; want one digest that is equal", err, report)
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
