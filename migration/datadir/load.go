@@ -65,6 +65,7 @@ func (l *loader) load() (err error) {
 	if err := l.checker.end(l.replica, l.report); err != nil {
 		return err
 	}
+	l.report.Zxid = l.replica.Zxid.String()
 	return l.finish()
 }
 

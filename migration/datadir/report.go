@@ -22,10 +22,10 @@ type Report struct {
 	Logs     []LogReport     `json:"logs"`
 	Torn     []Torn          `json:"torn"` // logs that end inside an entry
 
-	Transactions  int       `json:"transactions"` // replayed after the snapshot
-	Repeated      int       `json:"repeated"`     // that were in two logs, and replayed once
-	Zxid          string    `json:"zxid"`         // of the last one
-	Time          time.Time `json:"time"`         // of the last one; zero if none was replayed
+	Transactions  int       `json:"transactions"`  // replayed after the snapshot
+	Repeated      int       `json:"repeated"`      // that were in two logs, and replayed once
+	Zxid          string    `json:"zxid"`          // of the last one
+	Time          time.Time `json:"time,omitzero"` // of the last one; zero if none was replayed
 	AcceptedEpoch *int64    `json:"acceptedEpoch"`
 	CurrentEpoch  *int64    `json:"currentEpoch"`
 
