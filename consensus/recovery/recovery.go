@@ -27,7 +27,7 @@ import (
 var (
 	ErrNoData   = errors.New("the data directory belongs to no ensemble: there is nothing to recover from")
 	ErrHasData  = errors.New("the data directory has data of an ensemble already")
-	ErrFounding = errors.New("an ensemble is being founded with imported data: start its servers, which goes on with that")
+	ErrFounding = errors.New("an ensemble is being founded with imported data, which is not finished: start its servers")
 	ErrOneVoter = errors.New("this server is its ensemble's only voter: there is nothing to be recovered")
 )
 
