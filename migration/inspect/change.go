@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +14,8 @@ import (
 // change is what a transaction of ZooKeeper, or a command of ours, does.
 type change struct {
 	Op      string   `json:"op"`
+	Zxid    hex      `json:"zxid,omitempty"`   // of a mirrored transaction
+	Session hex      `json:"client,omitempty"` // and its session
 	Path    string   `json:"path,omitempty"`
 	Mode    string   `json:"mode,omitempty"`
 	TTL     int64    `json:"ttl_ms,omitempty"`
@@ -33,6 +36,9 @@ func (c *change) String() string {
 	var b strings.Builder
 	b.WriteString(c.Op)
 	say := func(format string, args ...any) { fmt.Fprintf(&b, " "+format, args...) }
+	if c.Zxid != 0 {
+		say("zxid %v session %v", c.Zxid, c.Session)
+	}
 	if c.Path != "" {
 		say("%s", shown(c.Path))
 	}
@@ -121,12 +127,32 @@ func (p *printer) command(c *state.Command) change {
 		out.Data = nil // a part of a backup, which has passwords of sessions
 	case state.OpMirror:
 		out.Detail = fmt.Sprintf("step %d, by the leader of term %d", c.Mirror, c.Term)
-		out.content = p.content(c.Data)
-		out.Data = nil // transactions, of which some create sessions
+		if out.content = p.content(c.Data); c.Mirror == state.MirrorFollow {
+			out.Ops = p.mirrored(c.Data)
+		}
+		out.Data = nil // it is shown, or a part of a state, which has passwords of sessions
 	case state.OpLevel:
 		out.Detail = fmt.Sprint(c.Level)
 	}
 	return out
+}
+
+// mirrored describes the transactions that a mirror follows; what cannot be read ends the list.
+func (p *printer) mirrored(b []byte) (all []change) {
+	for len(b) > 0 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return append(all, change{Op: "unknown", Detail: "the transactions end early"})
+		}
+		t, err := replica.ParseTxn(b[size : size+int(n)])
+		if err != nil {
+			return append(all, change{Op: "unknown", Detail: err.Error()})
+		}
+		c := p.transaction(&t.Change)
+		c.Zxid, c.Session = hex(t.Zxid), hex(t.Session)
+		all, b = append(all, c), b[size+int(n):]
+	}
+	return all
 }
 
 // transaction describes a transaction of ZooKeeper's.

@@ -84,24 +84,48 @@ func judge(s *datadir.Snapshot, have *znode.ZooKeeperDigest) (text, note string,
 	}
 }
 
-// printLog prints a transaction log of ZooKeeper's.
+// printLog prints a transaction log of ZooKeeper's. One that is written meanwhile may look damaged: what was read as its
+// end has become an entry that others follow. It is read on until that brings nothing new.
 func printLog(p *printer, path string) error {
-	l, err := datadir.OpenLog(path)
-	if err != nil {
-		return fmt.Errorf("%w; %s", err, remedyFile)
-	}
-	defer l.Close()
 	if err := p.put(&fileItem{Kind: "file", File: path, Format: "log of ZooKeeper"}); err != nil {
 		return err
 	}
 	end := &endItem{Kind: "end", Txns: new(int), Note: "every transaction's checksum fits"}
-	for ; ; *end.Txns++ {
-		e, err := l.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+	var seen int64 // offset of the last entry that was printed
+	for again := false; ; again = true {
+		from := seen
+		torn, err := p.entries(path, from, func(offset int64) { *end.Txns, seen = *end.Txns+1, offset })
+		var damage *datadir.DamageError
+		switch {
+		case errors.As(err, &damage) && (!again || seen > from):
+			continue
+		case err != nil:
 			return err // which says what to do
+		case torn != nil:
+			end.Offset = torn.Offset
+			end.Note += fmt.Sprintf("; at byte %d it ends inside one, which was acknowledged to no one: %s", torn.Offset,
+				torn.Why)
+		}
+		return p.put(end)
+	}
+}
+
+// entries prints the entries of a log after one at an offset, and returns where it is torn.
+func (p *printer) entries(path string, after int64, printed func(offset int64)) (*datadir.Torn, error) {
+	l, err := datadir.OpenLog(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, remedyFile)
+	}
+	defer l.Close()
+	for {
+		e, err := l.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return l.Torn(), nil
+		case err != nil:
+			return nil, err
+		case e.Offset <= after:
+			continue
 		}
 		item := &txnItem{
 			Kind: "transaction", Offset: e.Offset, Time: timeText(e.Time), Session: hex(e.Session), Cxid: e.Cxid,
@@ -111,12 +135,8 @@ func printLog(p *printer, path string) error {
 			item.Digest = fmt.Sprintf("%016x", e.Txn.Digest)
 		}
 		if err := p.put(item); err != nil {
-			return err
+			return nil, err
 		}
+		printed(e.Offset)
 	}
-	if torn := l.Torn(); torn != nil {
-		end.Offset = torn.Offset
-		end.Note += fmt.Sprintf("; at byte %d it ends inside one, which was acknowledged to no one: %s", torn.Offset, torn.Why)
-	}
-	return p.put(end)
 }
