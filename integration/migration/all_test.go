@@ -24,3 +24,6 @@ func origins() (all []origin) {
 		origin{name: "log directory", version: zookeeper.V39, servers: 1, requests: 8_000, killed: true, config: []string{"dataLogDir=$DIR/logs"}},
 		origin{name: "64 MB logs", version: zookeeper.V38, servers: 1, requests: 8_000, killed: true, config: []string{"preAllocSize=65536"}})
 }
+
+// homes are the versions that take the data back.
+func homes() []string { return []string{zookeeper.V38, zookeeper.V39} }

@@ -12,3 +12,6 @@ func origins() []origin {
 		{name: zookeeper.V39, version: zookeeper.V39, servers: 1, requests: 6000},
 	}
 }
+
+// homes are the versions that take the data back.
+func homes() []string { return []string{zookeeper.V39} }

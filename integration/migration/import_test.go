@@ -5,6 +5,7 @@ package migration_test
 import (
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -110,7 +111,29 @@ func importAtRest(t *testing.T, o origin) {
 		t.Fatal(err)
 	}
 	compare(t, "imported", want, got, nil)
+	dir := exported(t, z.Leader())
 	h.resume(t, z.Leader().Addr())
+	for _, version := range homes() {
+		back := zookeeper.Run(t, zookeeper.Options{Version: version, Servers: o.servers, Data: dir, Flags: javaFlags()})
+		if got, err = list(t, back.Leader().Address, zookeeper.Superuser); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "back in "+version, want, got, nil)
+		h.resume(t, back.Leader().Address)
+	}
+}
+
+// exported has a server of zk-lite write a data directory for ZooKeeper.
+func exported(t *testing.T, s *cluster.Server) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	said, err := exec.Command(os.Getenv(cluster.BinaryVariable), "export-zookeeper", "--out", dir,
+		"--http", "http://"+s.HTTPAddr(), "--auth", "digest:"+cluster.SuperCredentials).CombinedOutput()
+	if err != nil {
+		t.Fatalf("export-zookeeper: %v: %s", err, said)
+	}
+	t.Logf("exported: %s", said)
+	return dir
 }
 
 // importKilled kills a whole ensemble under load. What its files hold is what the server with the newest shows when it
