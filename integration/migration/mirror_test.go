@@ -1,0 +1,164 @@
+//go:build interop && soak
+
+package migration_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/body"
+	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
+	"github.com/zk-lite/zk-lite/migration/datadir"
+)
+
+var (
+	mirrorFor   = flag.Duration("mirror.for", time.Minute, "how long a mirror follows an ensemble under load")
+	mirrorRate  = flag.Int("mirror.rate", 2000, "writes per second at the origin")
+	mirrorKills = flag.Duration("mirror.kills", 11*time.Second, "how often the origin's leader is killed")
+)
+
+// TestMirror: three servers of zk-lite mirror three of ZooKeeper, under a load of all transactions, while leaders are
+// killed, those of zk-lite, too. Every digest fits, and in the end all servers of both sides have the same.
+func TestMirror(t *testing.T) {
+	for _, version := range []string{zookeeper.V34, zookeeper.V38, zookeeper.V39} {
+		t.Run(version, func(t *testing.T) { mirrored(t, version, true) })
+	}
+	t.Run("of a sound zk-lite", func(t *testing.T) { mirrored(t, zookeeper.V39, false) })
+}
+
+func mirrored(t *testing.T, version string, killOurs bool) {
+	e := zookeeper.Run(t, zookeeper.Options{Version: version, Servers: 3, Config: config("snapCount=10000"),
+		Flags: append(javaFlags(), "-Xmx1200m")})
+	z := cluster.Start(t, 3, cluster.Options{Config: map[string]string{"maxSessionTimeout": "60000"}})
+	l := startLoad(t, e, version, &load{workers: 16, rate: *mirrorRate, members: true, strict: true})
+	l.after(2 * *mirrorRate) // there is something to load
+	begin, spent := time.Now(), cpu(t, z)
+	askMirror(t, z, http.MethodPost, fmt.Sprintf(`{"from":["%s"]}`, strings.ReplaceAll(e.Quorum(), ",", `","`)))
+	following(t, z)
+	t.Logf("follows after %v", time.Since(begin))
+	kills := 0
+	for ; time.Since(begin) < *mirrorFor; kills++ {
+		l.pause(*mirrorKills - 3*time.Second)
+		leader := e.Leader()
+		leader.Kill()
+		l.pause(3 * time.Second)
+		leader.Start()
+		if killOurs && kills%2 == 1 {
+			s := z.Leader()
+			t.Logf("before server %d is killed: %+v", s.ID, askMirror(t, z, http.MethodGet, ""))
+			s.Restart()
+		}
+	}
+	l.end()
+	t.Logf("%d leaders killed, %.0f requests per second, %v of CPU in %v", kills, float64(l.requests())/time.Since(begin).Seconds(),
+		cpu(t, z)-spent, time.Since(begin))
+	for _, s := range e.Servers {
+		s.WaitServing()
+	}
+	compareMirror(t, e, z, l, version)
+}
+
+// compareMirror compares all servers of both sides, once the origin is at rest.
+func compareMirror(t *testing.T, e *zookeeper.Ensemble, z *cluster.Ensemble, l *load, version string) {
+	t.Helper()
+	h := hold(t, e.Leader().Address, 10*time.Second, 60*time.Second)
+	want := listAtRest(t, e.Leader().Address, zookeeper.Superuser, h.ids)
+	l.checkKept(want.znodes)
+	var m body.Mirror
+	wait.Succeeds(t, "the mirror has all transactions", func() error {
+		if m = askMirror(t, z, http.MethodGet, ""); m.Zxid != want.zxid {
+			return fmt.Errorf("%+v, want zxid %s", m, want.zxid)
+		}
+		return nil
+	})
+	t.Logf("at the end: %+v %+v", m, *m.Origin)
+	if digests := version != zookeeper.V34; m.Digests.Compared > 0 != digests || m.Digests.Differing > 0 {
+		t.Errorf("digests %+v; want some compared (%v), none differing", m.Digests, digests)
+	}
+	z.WaitServing()
+	for _, s := range z.Servers() {
+		r, _, err := datadir.Load(exported(t, s), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, fmt.Sprintf("mirrored at server %d", s.ID), want, listReplica(t, r), nil)
+	}
+	for _, s := range e.Servers {
+		got, err := list(t, s.Address, zookeeper.Superuser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.sessions = want.sessions // a follower does not know them
+		compare(t, "the origin's other server "+s.Address, want, got, nil)
+	}
+}
+
+// following waits until the mirror has what the origin had.
+func following(t *testing.T, z *cluster.Ensemble) {
+	t.Helper()
+	wait.Succeeds(t, "the mirror follows", func() error {
+		if m := askMirror(t, z, http.MethodGet, ""); m.State != "following" {
+			return fmt.Errorf("%+v", m)
+		}
+		return nil
+	})
+}
+
+// askMirror sends a request to /v1/mirror until it succeeds.
+func askMirror(t *testing.T, z *cluster.Ensemble, method, text string) (m body.Mirror) {
+	t.Helper()
+	wait.Succeeds(t, method+" /v1/mirror", func() error {
+		q, err := http.NewRequest(method, "http://"+z.Leader().HTTPAddr()+"/v1/mirror", strings.NewReader(text))
+		if err != nil {
+			return err
+		}
+		user, password, _ := strings.Cut(cluster.SuperCredentials, ":")
+		q.SetBasicAuth(user, password)
+		r, err := http.DefaultClient.Do(q)
+		if err != nil {
+			return err
+		}
+		defer r.Body.Close()
+		answer, err := io.ReadAll(r.Body)
+		if err == nil && r.StatusCode >= 300 {
+			err = errors.New(r.Status + ": " + string(answer))
+		}
+		if err != nil || len(answer) == 0 {
+			return err
+		}
+		if err = json.Unmarshal(answer, &m); err == nil && m.Fault != "" {
+			t.Fatalf("the mirror has stopped: %s", answer)
+		}
+		return err
+	})
+	return m
+}
+
+// cpu is the time that the processors have spent on all servers' present processes.
+func cpu(t *testing.T, z *cluster.Ensemble) (sum time.Duration) {
+	t.Helper()
+	for _, s := range z.Running() {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(text), ") ")
+		var user, system int64
+		fields := strings.Fields(after)
+		if _, err := fmt.Sscan(strings.Join(fields[11:13], " "), &user, &system); err != nil {
+			t.Fatal(err)
+		}
+		sum += time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
+	}
+	return sum
+}
