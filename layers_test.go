@@ -53,7 +53,7 @@ var layers = []struct {
 	{3, "migration/datadir", []string{"migration/replica", "znode", "session", "internal/jute", "internal/durable"}, "ZooKeeper's files; knows no connection and no log of ours"},
 	{3, "consensus/state", []string{"znode", "session", "consensus/state/backup", "internal/fault", "internal/jute", "migration/replica"}, "the state machine is pure: no raft, no network"},
 	{4, "migration/seed", []string{"consensus/state", "internal/durable", "migration/replica", "session", "znode"}, "the state that an ensemble is founded with; knows neither ZooKeeper's files nor servers"},
-	{3, "migration/learner", []string{"migration/replica", "znode", "internal/digestmd5", "internal/fifo", "internal/jute"}, "speaks to a ZooKeeper leader; knows no log and no tree of ours"},
+	{3, "migration/learner", []string{"migration/replica", "session", "znode", "internal/digestmd5", "internal/fifo", "internal/jute"}, "speaks to a ZooKeeper leader; knows no log and no tree of ours"},
 	{4, "consensus/raftlog/...", []string{"consensus/raftlog", "internal/histogram", "internal/repeats"}, "a log store knows no state"},
 	{4, "consensus/transport/mux", []string{"internal/repeats"}, "carries connections, and reads nothing on them but the hello"},
 	{4, "consensus/transport/appendrpc", nil, "encodes one message, on its caller's connections"},

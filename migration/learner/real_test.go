@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,6 +81,7 @@ func TestReal_Follow(t *testing.T) {
 			m.waitFollowed(t, 500)
 			stopLoad()
 			m.sync(t)
+			m.revalidate(t)
 			stop()
 			m.check(t, e, test.digests)
 		})
@@ -108,8 +110,10 @@ type mirror struct {
 	followed, compared, snapshots, restarts int
 	synced                                  int
 	answered                                map[int32]replica.Op // by cxid: of our session
+	revalidated                             []string
 	truncated                               error
 	ends                                    []string
+	last                                    string
 }
 
 func newMirror(cfg Config) *mirror { return &mirror{l: New(cfg), answered: map[int32]replica.Op{}} }
@@ -149,7 +153,10 @@ func (m *mirror) Transaction(raw []byte, x *replica.Txn) error {
 }
 
 func (m *mirror) Revalidated(id znode.SessionID, valid bool) error {
-	return m.recorder.Revalidated(id, valid)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.revalidated = append(m.revalidated, fmt.Sprintf("%v %v", id, valid))
+	return nil
 }
 
 func (m *mirror) Synced() error {
@@ -171,6 +178,7 @@ func (m *mirror) start(t *testing.T) (stop func()) {
 			m.mu.Unlock()
 			err := m.l.Follow(ctx, from, m)
 			m.mu.Lock()
+			m.last = err.Error()
 			if !errors.Is(err, ErrNoLeader) {
 				m.ends = append(m.ends, err.Error())
 			}
@@ -203,7 +211,7 @@ func (m *mirror) waitFollowed(t *testing.T, n int) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.followed < goal {
-			return fmt.Errorf("%d transactions, want %d; the connections ended with %q", m.followed, goal, m.ends)
+			return fmt.Errorf("%d transactions, want %d; the connections ended with %q, and last %s", m.followed, goal, m.ends, m.last)
 		}
 		return nil
 	})
@@ -227,6 +235,24 @@ func (m *mirror) sync(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// revalidate asks for a session that lives and for one that never did.
+func (m *mirror) revalidate(t *testing.T) {
+	t.Helper()
+	const never = ourSession + 1
+	if err := errors.Join(m.l.Revalidate(ourSession, 30000), m.l.Revalidate(never, 30000)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{ourSession.String() + " true", never.String() + " false"}
+	wait.Succeeds(t, "the sessions are revalidated", func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if !slices.Equal(m.revalidated, want) {
+			return fmt.Errorf("got %q, want %q", m.revalidated, want)
+		}
+		return nil
 	})
 }
 
@@ -277,8 +303,8 @@ func randomWrite(n int32) (op int32, record []byte) {
 func (m *mirror) check(t *testing.T, e *zookeeper.Ensemble, digests bool) {
 	t.Helper()
 	r := &m.recorder
-	t.Logf("%d followed, %d digests, %d snapshots, %d of our requests answered, ends %s", m.followed, m.compared, m.snapshots,
-		len(m.answered), strings.Join(m.ends, "\n"))
+	t.Logf("%d followed, %d digests, %d of our requests answered, %q at first, ends: %s", m.followed, m.compared,
+		len(m.answered), r.calls[:2], strings.Join(m.ends, "\n"))
 	if m.truncated != nil || m.restarts > 0 || m.snapshots > 1 || r.wrong > 0 {
 		t.Errorf("got %v, %d restarts, %d snapshots, %d digests that differ, want none but one snapshot", m.truncated,
 			m.restarts, m.snapshots, r.wrong)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/migration/replica"
+	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -102,8 +103,9 @@ func (y *synchronization) begin(p packet) error {
 		return y.readSnapshot(p.zxid)
 	case diff, trunc:
 		switch {
-		case have == 0:
-			return fmt.Errorf("%w: %v for a learner that has nothing; the leader has nothing yet", ErrNoLeader, p.kind)
+		case have == 0: // there was no transaction yet: nothing, as we have it, is all
+			y.state = replica.New(znode.NewTree(), session.NewTable(), 0)
+			return nil
 		case p.zxid >= have, p.kind == diff && counterOf(have) == 0:
 			return nil
 		case counterOf(have) != 0:
