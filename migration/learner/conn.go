@@ -27,8 +27,9 @@ type conn struct {
 	budget  int64         // bytes that may still be read, about
 	syncs   atomic.Int64  // requests that wait for SYNC
 
-	mu  sync.Mutex // keeps packets apart, and orders them; protects out
-	out []byte
+	mu     sync.Mutex // keeps packets apart, and orders them; protects the fields below
+	out    []byte
+	failed error // of a write, which has closed the connection; nil: none
 }
 
 const (
@@ -91,6 +92,19 @@ func (c *conn) write(p packet) error {
 	_, err := c.Write(c.out)
 	if err != nil {
 		c.Close() // a part may have been written
+		c.failed = fmt.Errorf("writing to the leader: %w", err)
+		return c.failed
+	}
+	return nil
+}
+
+// end closes the connection, and returns why it has ended: err, unless that is only what follows from a failed write.
+func (c *conn) end(err error) error {
+	c.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed != nil {
+		return c.failed
 	}
 	return err
 }

@@ -58,7 +58,7 @@ func (l *Learner) receive(c *conn, q *queue, from Position, done chan<- struct{}
 			err = l.follow(c, q, y.order)
 		}
 	}
-	c.Close()
+	err = c.end(err)
 	l.endLive()
 	q.close(fmt.Errorf("%s: %w", c.server, err))
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// canned is a connection from which the learner reads the given bytes, and which takes all that it writes.
-type canned struct {
+// playback is a connection from which the learner reads the given bytes, and which takes all that it writes.
+type playback struct {
 	net.Conn // nil: what the learner must not use
 	bytes.Reader
 }
 
-func (c *canned) Read(b []byte) (int, error)       { return c.Reader.Read(b) }
-func (c *canned) Write(b []byte) (int, error)      { return len(b), nil }
-func (c *canned) Close() error                     { return nil }
-func (c *canned) SetReadDeadline(time.Time) error  { return nil }
-func (c *canned) SetWriteDeadline(time.Time) error { return nil }
+func (c *playback) Read(b []byte) (int, error)       { return c.Reader.Read(b) }
+func (c *playback) Write(b []byte) (int, error)      { return len(b), nil }
+func (c *playback) Close() error                     { return nil }
+func (c *playback) SetReadDeadline(time.Time) error  { return nil }
+func (c *playback) SetWriteDeadline(time.Time) error { return nil }
 
 // FuzzFollow: whatever a leader sends, Follow ends with an error; never before UPTODATE does it call the handler, and
 // it hands transactions on in order.
@@ -44,7 +44,7 @@ func FuzzFollow(f *testing.F) {
 		l := New(Config{
 			Servers: []string{"a:2888"}, ID: 200, MaxPacket: 1 << 16, MaxQueue: 1 << 20, MaxSnapshot: 1 << 20,
 			Dial: func(context.Context, string) (net.Conn, error) {
-				c := &canned{}
+				c := &playback{}
 				c.Reset(sent)
 				return c, nil
 			},

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,6 +188,21 @@ func TestFollow_SlowHandler(t *testing.T) {
 	wantError(t, err, ErrBehind)
 	if sent < 10 || len(r.calls) != sent {
 		t.Errorf("got %d calls after %d transactions, want Leader and all transactions but the last", len(r.calls), sent)
+	}
+}
+
+// A leader that does not read what we send is left in time, and the error says what was being done.
+func TestFollow_LeaderDoesNotRead(t *testing.T) {
+	err := play(t, Config{Timeout: 7 * time.Second}, Position{Zxid: at(1)}, &recorder{}, func(s *scripted) {
+		serve(s)
+		defer func() { _ = recover() }()
+		for range cap(s.got) + 10 { // more than the reader takes
+			s.send(ping, at(1), nil)
+		}
+		t.Error("the leader sent all of its pings")
+	})
+	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "writing to the leader") {
+		t.Errorf("Follow = %v, want that a write took too long", err)
 	}
 }
 
