@@ -395,8 +395,10 @@ func TestZKP_Session_MirrorClosesConnections(t *testing.T) {
 		c.raw(frame((&wire.ConnectRequest{Password: make([]byte, 16)}).Append(nil)))
 		c.closed()
 	}
-	if got := k.word("ruok"); got != "imok" {
-		t.Errorf("ruok: %q, want imok", got)
+	for word, want := range map[string]string{"ruok": "imok", "isro": "null"} {
+		if got := k.word(word); got != want {
+			t.Errorf("%s: %q, want %q", word, got, want)
+		}
 	}
 	if r, err := k.srv.Do(t.Context(), &state.Command{Op: state.OpMirror, Mirror: state.MirrorStop}); err != nil || r.Code != znode.OK {
 		t.Fatalf("ending it: %v, %v", r.Code, err)

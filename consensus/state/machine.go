@@ -307,7 +307,8 @@ type OpResult struct {
 
 // Observer receives the effects of Apply, in the order of the log, on the
 // goroutine that calls Apply. For one command: the Events, then changes of
-// sessions, then the Result. No method may block.
+// sessions, then the Result; a MirrorFollow has Events and sessions of one
+// transaction after the other. No method may block.
 type Observer interface {
 	// Event reports an edit of the tree.
 	Event(e *znode.Event)
