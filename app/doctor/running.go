@@ -103,6 +103,7 @@ var remedies = map[string]string{
 		"without its admin.token: zk-lite export /), then remove it, and add it again with empty directories",
 	"progress":   "look at the disks of a majority of the servers: nothing is applied until they write",
 	"memory":     "delete znodes, or give all servers more memory (limits.treeBytes)",
+	"mirror":     "see docs/migration.md, \"Mirror\"; zk-lite mirror --restart begins again after a fault",
 	"not_halted": "see docs/operations.md, \"When a server halts\"",
 	"certificate": "correct what it says, as by letting this server's user read the file, or issue a new one, " +
 		"in place",

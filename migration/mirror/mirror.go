@@ -204,8 +204,8 @@ func (m *Mirror) ended(err error) (pause bool) {
 		return false
 	case errors.As(err, &truncated), errors.Is(err, ErrDiffers), errors.Is(err, ErrNoRoom), errors.Is(err, ErrUnreadable):
 		m.failed(err, true, now.Begun)
-		log.Error("the mirror of ZooKeeper has stopped; zk-lite mirror --restart begins again with a snapshot",
-			"error", err, "zxid", now.Zxid)
+		log.Error("the mirror of ZooKeeper has stopped, and waits for zk-lite mirror --restart", "error", err,
+			"zxid", now.Zxid)
 		return false
 	case errors.Is(err, learner.ErrGap), errors.Is(err, learner.ErrFar), errors.Is(err, errLost):
 		m.again = true

@@ -194,7 +194,7 @@ func TestMirror_Stops(t *testing.T) {
 				if got := g.positions(); got != "0x0" {
 					t.Errorf("followed from %s, want once", got)
 				}
-				if n := strings.Count(g.log.String(), "the mirror of ZooKeeper has stopped; zk-lite mirror --restart"); n != 1 {
+				if n := strings.Count(g.log.String(), "the mirror of ZooKeeper has stopped, and waits for zk-lite mirror --restart"); n != 1 {
 					t.Errorf("%d messages, want 1, in the log:\n%v", n, &g.log)
 				}
 				g.begin(false)

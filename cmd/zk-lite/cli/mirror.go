@@ -169,10 +169,16 @@ func awaitMirror(g *globals, c *cobra.Command, api *httpapi.Client) (now *body.M
 	moved, before := time.Now(), ""
 	shown := map[string]bool{}
 	for {
-		if now, err = mirrorNow(c.Context(), api); err != nil {
+		now, err = mirrorNow(c.Context(), api)
+		if !mayAnswerLater(err) {
 			return nil, err
 		}
-		text := progressOf(now)
+		text := ""
+		if err == nil {
+			text = progressOf(now)
+		} else {
+			now, text = new(body.Mirror), Message(err)
+		}
 		switch {
 		case now.State == "off":
 			return nil, errors.New("the mirror was stopped meanwhile")
@@ -184,7 +190,8 @@ func awaitMirror(g *globals, c *cobra.Command, api *httpapi.Client) (now *body.M
 			return nil, fmt.Errorf("it does not follow yet: %s; it goes on trying (zk-lite mirror status)", text)
 		}
 		note.show("%s", text)
-		if !g.output.json() && !shown[now.State] && now.State != "waiting" && now.State != "connecting" {
+		tell := slices.Contains([]string{"receiving", "loading", "following"}, now.State)
+		if tell && !shown[now.State] && !g.output.json() {
 			shown[now.State] = true
 			note.clear()
 			fmt.Fprintln(c.OutOrStdout(), text)
@@ -198,6 +205,14 @@ func awaitMirror(g *globals, c *cobra.Command, api *httpapi.Client) (now *body.M
 			return nil, c.Context().Err()
 		}
 	}
+}
+
+// mayAnswerLater reports whether err is nil, or one of servers that may answer later: while they load a large snapshot,
+// or elect a leader, they do not.
+func mayAnswerLater(err error) bool {
+	var none *httpapi.UnreachableError
+	var p *httpapi.Problem
+	return err == nil || errors.As(err, &none) || errors.As(err, &p) && p.Status >= http.StatusInternalServerError
 }
 
 // progressOf says in a line how the mirror stands.
