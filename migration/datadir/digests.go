@@ -9,12 +9,12 @@ import (
 
 // checker compares the state with the digests of the origin, and tells while the state is fuzzy.
 //
-// A snapshot named Z is written while transactions after Z are applied, so it may hold changes of any of them. Only when
-// it is complete its server adds the digest and the zxid D of the last transaction applied (DataTree.serializeZxidDigest):
-// the state is fuzzy until D. A change of D+1 may be in the snapshot all the same, as a server changes its tree before
-// it notes the digest; the transaction D+1 repeats it. So the state is fuzzy until, at D or after it, a digest fits.
-// Without D (3.4, 3.5, or digests off) nothing but a digest that fits can end it. D before Z is of an earlier
-// epoch, whose last transaction it was; then nothing was applied meanwhile, and D counts as Z.
+// A snapshot named Z is written while transactions after Z are applied, so it may hold changes of any of them. Only
+// when it is complete its server adds the digest and the zxid D of the last transaction applied
+// (DataTree.serializeZxidDigest): the state is fuzzy until D. A change of D+1 may be in the snapshot all the same, as a
+// server changes its tree before it notes the digest; the transaction D+1 repeats it. So the state is fuzzy until, at D
+// or after it, a digest fits. Without D (3.4, 3.5, or digests off) nothing but a digest that fits can end it. D before
+// Z is of an earlier epoch, whose last transaction it was; then nothing was applied meanwhile, and D counts as Z.
 //
 // From there on each digest must fit, but for those that the origin's leader spoilt: it knows the root by two names, so
 // a write of "/" that overlaps with a child of the root makes the digests wrong that it computes until its queue is
@@ -89,17 +89,17 @@ func (c *checker) note(zxid znode.Zxid, fits bool) {
 func (c *checker) end(r *replica.Replica, p *Report) error {
 	switch d := c.snapshot; {
 	case d != nil && r.Zxid < d.Zxid && !r.DigestIs(d.Value):
-		return fmt.Errorf("the logs end with transaction %v, and the snapshot may hold a part of those up to %v: logs are "+
-			"missing; is their directory (dataLogDir in zoo.cfg) another one?", r.Zxid, d.Zxid)
+		return fmt.Errorf("the logs end with transaction %v, and the snapshot may hold a part of those up to %v: logs "+
+			"are missing; is their directory (dataLogDir in zoo.cfg) another one?", r.Zxid, d.Zxid)
 	case d != nil && r.Zxid < d.Zxid:
-		p.warn("the logs end with transaction %v, and the snapshot holds the znodes up to %v, as its digest proves; sessions "+
-			"and ACLs that these transactions changed may be those from before", r.Zxid, d.Zxid)
+		p.warn("the logs end with transaction %v, and the snapshot holds the znodes up to %v, as its digest proves; "+
+			"sessions and ACLs that these transactions changed may be those from before", r.Zxid, d.Zxid)
 		c.report.Equal++
 		r.Zxid = d.Zxid
 	case c.since == 0:
 	case c.excused > 0 && !c.fuzzy:
-		p.warn("the digests of the last transactions, since %v, differ: a write of \"/\" spoils those of the origin for a "+
-			"while, so these transactions are not proved", c.since)
+		p.warn("the digests of the last transactions, since %v, differ: a write of \"/\" spoils those of the origin "+
+			"for a while, so these transactions are not proved", c.since)
 		c.report.Spoilt += c.differ
 	default:
 		return c.differs(r.Zxid)
@@ -108,9 +108,9 @@ func (c *checker) end(r *replica.Replica, p *Report) error {
 }
 
 func (c *checker) differs(now znode.Zxid) error {
-	return fmt.Errorf("the znodes differ from the origin's: no digest fits since transaction %v, up to %v. This server's "+
-		"files are damaged, or its znodes were not the leader's: take the directory of another server, and compare their "+
-		"digests with the command hash", c.since, now)
+	return fmt.Errorf("the znodes differ from the origin's: no digest fits since transaction %v, up to %v. This "+
+		"server's files are damaged, or its znodes were not the leader's: take the directory of another server, and "+
+		"compare their digests with the command hash", c.since, now)
 }
 
 // writesRoot reports whether a change names the root.

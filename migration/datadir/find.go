@@ -57,7 +57,7 @@ func find(dataDir, logDir string) (*directory, error) {
 	slices.SortFunc(d.snapshots, func(a, b file) int { return order(b, a) })
 	slices.SortFunc(d.entries, order)
 	if len(d.snapshots)+len(d.entries) == 0 {
-		return nil, fmt.Errorf("%w in %s: it has no snapshot.* and no log.* file; dataDir in zoo.cfg names the directory",
+		return nil, fmt.Errorf("%w in %s: it has no snapshot.* and no log.* file; zoo.cfg names it as dataDir",
 			ErrEmpty, d.data)
 	}
 	return d, nil
@@ -95,8 +95,8 @@ func (d *directory) list(dir string, only Kind) error {
 				d.ignored = append(d.ignored, path)
 			}
 		case kind != only && d.data != d.logs:
-			return fmt.Errorf("%s is a %s in the directory for each %s: dataDir and dataLogDir of zoo.cfg must be given as "+
-				"they are there", path, kind, only)
+			return fmt.Errorf("%s is a %s in the directory for each %s: give both directories as zoo.cfg has them",
+				path, kind, only)
 		case kind == KindSnapshot:
 			d.snapshots = append(d.snapshots, file{path, zxid})
 		case kind == KindLog:

@@ -25,8 +25,9 @@ func line(path string, data []byte, s *znode.Stat, acl []znode.ACL) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %s", path, text)
-	fmt.Fprintf(&b, " czxid=%v mzxid=%v pzxid=%v ctime=%d mtime=%d version=%d cversion=%d aversion=%d owner=%v children=%d",
-		s.Czxid, s.Mzxid, s.Pzxid, s.Ctime, s.Mtime, s.Version, s.Cversion, s.Aversion, s.EphemeralOwner, s.NumChildren)
+	fmt.Fprintf(&b, " czxid=%v mzxid=%v pzxid=%v ctime=%d mtime=%d", s.Czxid, s.Mzxid, s.Pzxid, s.Ctime, s.Mtime)
+	fmt.Fprintf(&b, " version=%d cversion=%d aversion=%d owner=%v children=%d", s.Version, s.Cversion, s.Aversion,
+		s.EphemeralOwner, s.NumChildren)
 	for _, a := range acl {
 		fmt.Fprintf(&b, " %d:%q:%q", a.Perms, a.ID.Scheme, a.ID.ID)
 	}

@@ -94,12 +94,14 @@ func (l *loader) readSnapshot() error {
 		l.report.Skipped = append(l.report.Skipped, SkippedFile{f.path, damage.Error()})
 	}
 	if n := len(l.report.Skipped); n > 0 {
-		return fmt.Errorf("none of the %d snapshots in %s can be used; of the newest: %s", n, l.data, l.report.Skipped[0].Why)
+		return fmt.Errorf("none of the %d snapshots in %s can be used; of the newest: %s", n, l.data,
+			l.report.Skipped[0].Why)
 	}
 	if first := l.entries[0]; counter(first.zxid) != 1 || epoch(first.zxid) > 1 {
-		return fmt.Errorf("%s has no snapshot, and the logs in %s begin with transaction %v: older znodes are in no file. "+
-			"ZooKeeper 3.5 and newer refuse this, too, unless zookeeper.snapshot.trust.empty=true; start one server with it "+
-			"if you know that the logs are complete, and it writes a snapshot", l.data, l.logs, first.zxid)
+		return fmt.Errorf("%s has no snapshot, and the logs in %s begin with transaction %v: older znodes are in no "+
+			"file. ZooKeeper 3.5 and newer refuse this, too, unless zookeeper.snapshot.trust.empty=true; start one "+
+			"server with it if you know that the logs are complete, and it writes a snapshot",
+			l.data, l.logs, first.zxid)
 	}
 	l.replica = replica.New(znode.NewTree(), session.NewTable(), 0)
 	l.checker = &checker{report: &l.report.Digests}
@@ -111,8 +113,10 @@ func readSnapshot(path string) (*Snapshot, *replica.Replica, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer s.Close()
 	r, err := s.Read()
+	if closing := s.Close(); err == nil {
+		err = closing
+	}
 	var damage *DamageError
 	if err != nil && !errors.As(err, &damage) {
 		// What no server writes may be damage: the seals tell.
@@ -138,7 +142,10 @@ func (l *loader) replay(f file, newest bool) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	return errors.Join(l.replayLog(f, log, newest), log.Close())
+}
+
+func (l *loader) replayLog(f file, log *Log, newest bool) error {
 	if log.Size == 0 && !newest {
 		return &DamageError{f.path, 0, errors.New("the log is empty, and a newer one follows")}
 	}
@@ -198,23 +205,23 @@ func (l *loader) follows(zxid znode.Zxid) error {
 	if l.torn != nil {
 		why = fmt.Sprintf(" %s ends inside an entry at byte %d (%s).", l.torn.File, l.torn.Offset, l.torn.Why)
 	}
-	return fmt.Errorf("transaction %v comes after %v: those from %v to %v are missing.%s Take the directory of another "+
-		"server, or restore the logs that were deleted", zxid, l.last, want, zxid-1, why)
+	return fmt.Errorf("transaction %v comes after %v: those from %v to %v are missing.%s Take the directory of "+
+		"another server, or restore the logs that were deleted", zxid, l.last, want, zxid-1, why)
 }
 
 // finish completes the state, and counts it.
 func (l *loader) finish() error {
 	r, p := l.replica, l.report
 	if paths := r.Unresolved(); len(paths) > 0 {
-		return fmt.Errorf("the ACLs of %d znodes are in neither the snapshot's table nor the logs: %q. Let their owner set "+
-			"them, and ZooKeeper write another snapshot", len(paths), paths[:min(len(paths), 5)])
+		return fmt.Errorf("the ACLs of %d znodes are in neither the snapshot's table nor the logs: %q. Let their "+
+			"owner set them, and ZooKeeper write another snapshot", len(paths), paths[:min(len(paths), 5)])
 	}
 	if err := refuseOldTTLs(r); err != nil {
 		return err
 	}
 	p.Ownerless = append(p.Ownerless, r.Finish()...)
 	if len(p.Ownerless) > 0 {
-		p.warn("%d ephemerals belong to sessions that do not exist: they are deleted, as a server deletes them at its start",
+		p.warn("%d ephemerals belong to sessions that do not exist: they are deleted, as at a server's start",
 			len(p.Ownerless))
 	}
 	p.count(r)
@@ -239,6 +246,7 @@ func refuseOldTTLs(r *replica.Replica) error {
 		return nil
 	}
 	slices.Sort(paths)
-	return fmt.Errorf("%d znodes, such as %q, have a TTL in the form of ZooKeeper 3.5.3 (zookeeper.emulate353TTLNodes), which "+
-		"is not supported: create them again with a server from 3.5.4 on", len(paths), paths[0])
+	return fmt.Errorf("%d znodes, such as %q, have a TTL in the form of ZooKeeper 3.5.3 "+
+		"(zookeeper.emulate353TTLNodes), which is not supported: create them again with a server from 3.5.4 on",
+		len(paths), paths[0])
 }

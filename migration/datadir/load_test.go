@@ -1,7 +1,6 @@
 package datadir_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -65,8 +64,10 @@ func TestLoad_AnySnapshot(t *testing.T) {
 				t.Errorf("with %s alone: %v", keep, err)
 				continue
 			}
-			if !bytes.Equal(written(t, got), written(t, want)) {
-				t.Errorf("with %s alone another state comes out; report %+v", keep, report)
+			diff(t, seen(got), seen(want))
+			if got.Digest() != want.Digest() || got.Zxid != want.Zxid {
+				t.Errorf("with %s alone: zxid %v, digest %#x; want %v, %#x; report %+v", keep, got.Zxid, got.Digest(), want.Zxid,
+					want.Digest(), report)
 			}
 		}
 	}
@@ -136,7 +137,7 @@ func TestLoad_Refuses(t *testing.T) {
 		_, _, err := datadir.Load(dir, "")
 		if c.want == "" {
 			_, _, err = datadir.Load(dir, t.TempDir())
-			c.want = "dataDir and dataLogDir"
+			c.want = "give both directories as zoo.cfg has them"
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: Load = %v; want an error with %q", c.name, err, c.want)

@@ -180,8 +180,9 @@ func (l *Log) read() (Entry, error) {
 	}
 	b = b[:n:n]
 	if have := int64(adler32.Checksum(b)); have != sum {
-		return Entry{}, l.damage(fmt.Errorf("the entry has the checksum %#x; want %#x. A server would refuse to start. "+
-			"Take the directory of another server, or repair this one with ZooKeeper's TxnLogToolkit", have, sum))
+		return Entry{}, l.damage(fmt.Errorf("the entry has the checksum %#x; want %#x. A server would refuse to "+
+			"start. Take the directory of another server, or repair this one with ZooKeeper's TxnLogToolkit",
+			have, sum))
 	}
 	txn, err := replica.ParseTxn(b)
 	if err != nil {

@@ -126,7 +126,7 @@ func (p *Report) count(r *replica.Replica) {
 	}
 	slices.Sort(schemes)
 	for _, scheme := range schemes {
-		p.warn("%d entries of ACLs have an identity of the scheme %q that no client has here: they are kept", unknown[scheme],
-			scheme)
+		p.warn("%d entries of ACLs have an identity of the scheme %q that no client has here: they are kept",
+			unknown[scheme], scheme)
 	}
 }

@@ -51,9 +51,9 @@ func (r *snappyReader) nextBlock() error {
 		if _, err := io.ReadFull(r.in, head[:]); err != nil {
 			return err
 		}
-		if compatible := binary.BigEndian.Uint32(head[12:]); string(head[:8]) != snappyMagic || compatible > snappyVersion {
-			return fmt.Errorf("%w: it begins with %q, and its readers need version %d; want %q and %d", errSnappy, head[:8],
-				compatible, snappyMagic, snappyVersion)
+		if need := binary.BigEndian.Uint32(head[12:]); string(head[:8]) != snappyMagic || need > snappyVersion {
+			return fmt.Errorf("%w: it begins with %q, and its readers need version %d; want %q and %d", errSnappy,
+				head[:8], need, snappyMagic, snappyVersion)
 		}
 		r.begun = true
 	}
@@ -70,8 +70,11 @@ func (r *snappyReader) nextBlock() error {
 		return err
 	}
 	length, err := s2.DecodedLen(r.block)
-	if most := min(maxBlock, int(n)*maxRatio); err != nil || length > most {
-		return fmt.Errorf("%w: a block of %d bytes claims %d; want at most %d (%v)", errSnappy, n, length, most, err)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errSnappy, err)
+	}
+	if most := min(maxBlock, int(n)*maxRatio); length > most {
+		return fmt.Errorf("%w: a block of %d bytes claims %d; want at most %d", errSnappy, n, length, most)
 	}
 	if r.plain, err = s2.Decode(r.plain[:cap(r.plain)], r.block); err != nil {
 		return fmt.Errorf("%w: %w", errSnappy, err)

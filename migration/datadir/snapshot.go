@@ -142,8 +142,8 @@ func (s *Snapshot) trailer() error {
 	}
 	size := len(rest)
 	if size != 0 && size != digestBytes && size != lastBytes && size != digestBytes+lastBytes {
-		return s.damage(at, fmt.Errorf("%d bytes follow the state's seal; want a digest (%d bytes), a last zxid (%d), both "+
-			"or nothing", size, digestBytes, lastBytes))
+		return s.damage(at, fmt.Errorf("%d bytes follow the state's seal; want a digest (%d bytes), a last zxid (%d), "+
+			"both or nothing", size, digestBytes, lastBytes))
 	}
 	if size >= digestBytes {
 		r := jute.NewReader(rest)

@@ -17,8 +17,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// WriteSnapshot writes dir/version-2/snapshot.<zxid>, from which servers from 3.4 to 3.9 start whose dataDir dir is, and
-// returns its name. It creates the directories. The file is durable, and readable by its owner only: it holds the
+// WriteSnapshot writes dir/version-2/snapshot.<zxid>, from which servers from 3.4 to 3.9 start whose dataDir dir is,
+// and returns its name. It creates the directories. The file is durable, and readable by its owner only: it holds the
 // digests of all passwords.
 //
 // Errors: dir holds data of a ZooKeeper server; ErrUnresolved of replica; an ephemeral whose owner would destroy an

@@ -91,7 +91,7 @@ func (r *Replica) apply(x *znode.Txn, t *Txn, c *Change, fuzzy bool) error {
 	case fuzzy && (code == znode.ErrNoNode || code == znode.ErrNodeExists):
 		return nil
 	}
-	return fmt.Errorf("%w: %v of %q: %v", ErrCorrupt, c.Op, c.Path, code)
+	return fmt.Errorf("%w: %v of %q: %w", ErrCorrupt, c.Op, c.Path, code)
 }
 
 func (r *Replica) create(x *znode.Txn, c *Change) znode.Error {
@@ -132,7 +132,8 @@ func (r *Replica) addSession(id znode.SessionID, millis int32) error {
 	if millis < 0 {
 		return fmt.Errorf("session %v has a timeout of %d ms", id, millis)
 	}
-	s := session.Session{ID: id, Timeout: time.Duration(millis) * time.Millisecond, Password: session.CompatiblePassword(id)}
+	timeout := time.Duration(millis) * time.Millisecond
+	s := session.Session{ID: id, Timeout: timeout, Password: session.CompatiblePassword(id)}
 	if !r.Sessions.Add(s) {
 		return fmt.Errorf("session %v %w", id, errImpossibleID)
 	}
@@ -140,8 +141,8 @@ func (r *Replica) addSession(id znode.SessionID, millis int32) error {
 }
 
 var errImpossibleID = errors.New("has an id that means something else: 0 is no session, 0x8000000000000000 marks " +
-	"containers, and the top byte 0xff marks znodes with a TTL; such ids come from a server with the id 255 or from a " +
-	"broken id generator; let the sessions end before the state is copied")
+	"containers, and the top byte 0xff marks znodes with a TTL; such ids come from a server with the id 255 or from " +
+	"a broken id generator; let the sessions end before the state is copied")
 
 // CheckOwner refuses an ephemeral's owner that looks like a TTL and is none: with extendedTypesEnabled no server starts
 // that finds it in a snapshot or a log (EphemeralType.get).
@@ -162,7 +163,7 @@ func (r *Replica) closeSession(x *znode.Txn, t *Txn, c *Change, fuzzy bool) erro
 	for _, path := range append(slices.Clone(c.Closed), left...) {
 		// One that is not there was deleted by a request before this one.
 		if code := r.delete(x, path, fuzzy); code != znode.OK && code != znode.ErrNoNode {
-			return fmt.Errorf("%w: %q of session %v: %v", ErrCorrupt, path, t.Session, code)
+			return fmt.Errorf("%w: %q of session %v: %w", ErrCorrupt, path, t.Session, code)
 		}
 	}
 	return nil
@@ -193,7 +194,7 @@ func (r *Replica) Finish() (ownerless []string) {
 	})
 	slices.Sort(ownerless)
 	for _, path := range ownerless {
-		r.delete(x, path, true)
+		_ = r.delete(x, path, true) // they are there
 	}
 	r.replay.Recount(x)
 	return ownerless

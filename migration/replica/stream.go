@@ -158,7 +158,8 @@ func readRecord(s *jute.Stream, path string) (rec znode.Record, acl int64) {
 
 func streamACL(s *jute.Stream) (list []znode.ACL) {
 	for n := s.VectorLen(); n > 0 && s.Err() == nil; n-- {
-		list = append(list, znode.ACL{Perms: znode.Perms(s.Int32()), ID: znode.ID{Scheme: s.Ustring(), ID: s.Ustring()}})
+		perms := znode.Perms(s.Int32())
+		list = append(list, znode.ACL{Perms: perms, ID: znode.ID{Scheme: s.Ustring(), ID: s.Ustring()}})
 	}
 	return list
 }
