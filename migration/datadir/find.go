@@ -44,6 +44,9 @@ func find(dataDir, logDir string) (*directory, error) {
 		if d.logs, err = holder(logDir); err != nil {
 			return nil, err
 		}
+		if sameDir(d.data, d.logs) {
+			d.logs = d.data
+		}
 	}
 	if err := d.list(d.data, KindSnapshot); err != nil {
 		return nil, err
@@ -77,6 +80,13 @@ func holder(dir string) (string, error) {
 		return filepath.Clean(inner), nil
 	}
 	return filepath.Clean(dir), nil
+}
+
+// sameDir reports whether two names, perhaps by way of a link, are of one directory.
+func sameDir(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // list lists a directory. Like a server, it refuses a second kind of file where two directories are configured

@@ -165,6 +165,17 @@ func TestLoad_Ignores(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	absolute, err := filepath.Abs(origin)
+	if err == nil {
+		err = os.Symlink(absolute, link)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := datadir.Load(origin, link); err != nil {
+		t.Errorf("with a link to dataDir as dataLogDir Load = %v", err)
+	}
 	write(t, filepath.Join(logDir, "version-2", "log.ffff"), nil)
 	write(t, filepath.Join(logDir, "version-2", "log.1.fixed"), []byte("x"))
 	write(t, filepath.Join(v2, "snapshot.ffff.tmp"), []byte("x"))
