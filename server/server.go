@@ -55,8 +55,8 @@ type Config struct {
 	Grace         time.Duration
 	ExtendedTypes bool // allow TTL znodes
 	EnforceQuota  bool // hard quotas refuse
-	// CompatiblePasswords gives sessions of the ZooKeeper protocol the passwords that a ZooKeeper server would. A client
-	// that knows the id of such a session can take it over.
+	// CompatiblePasswords gives sessions of the ZooKeeper protocol the passwords that a ZooKeeper server would. A
+	// client that knows the id of such a session can take it over.
 	CompatiblePasswords bool
 	Auth                *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
 	WatchLimit          int                 // paths one connection may watch; 0: watch.DefaultLimit

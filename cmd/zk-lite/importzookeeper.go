@@ -108,9 +108,9 @@ func (x *zooKeeperImport) run(o *app.Options, dir, logDir string) error {
 	own := o.Settings.DataDir
 	for _, theirs := range []string{dir, logDir} {
 		if theirs != "" && sameDirectory(theirs, own) {
-			return fmt.Errorf("%s is ZooKeeper's directory, and by the configuration this server's dataDir, too: give zk-lite "+
-				"one of its own, with the file myid in it, by --to DIR or dataDir, and start the server with the same "+
-				"(--data-dir DIR). ZooKeeper's files stay as they are", theirs)
+			return fmt.Errorf("%s is ZooKeeper's directory, and by the configuration this server's dataDir, too: "+
+				"give zk-lite one of its own, with the file myid in it, by --to DIR or dataDir, and start the "+
+				"server with the same (--data-dir DIR). ZooKeeper's files stay as they are", theirs)
 		}
 	}
 	if err := app.CheckImport(*o); err != nil {
@@ -152,8 +152,8 @@ func (x *zooKeeperImport) refused() error {
 
 func adviseImport(err error) error {
 	if errors.Is(err, founding.ErrHasData) {
-		return fmt.Errorf("%w: nothing was done. Only an empty server takes over data; the tree alone can be copied into "+
-			"one that runs (`zk-lite export`, `zk-lite import`)", err)
+		return fmt.Errorf("%w: nothing was done. Only an empty server takes over data; the tree alone can be copied "+
+			"into one that runs (`zk-lite export`, `zk-lite import`)", err)
 	}
 	return err
 }
@@ -169,10 +169,11 @@ func (x *zooKeeperImport) print(w io.Writer) {
 		if setting == "none" {
 			setting = "no setting"
 		}
-		fmt.Fprintf(w, "%s: %d with %s (%s)\n", kind, f.Count, f.Problem, setting)
-		if len(f.Some) > 0 {
-			fmt.Fprintf(w, "  %s\n", strings.Join(f.Some, " "))
+		if len(f.Some) == 0 {
+			fmt.Fprintf(w, "%s: %s (%s)\n", kind, f.Problem, setting)
+			continue
 		}
+		fmt.Fprintf(w, "%s: %d with %s (%s)\n  %s\n", kind, f.Count, f.Problem, setting, strings.Join(f.Some, " "))
 	}
 	if x.File == "" {
 		return
@@ -201,8 +202,8 @@ func printZooKeeper(w io.Writer, r *datadir.Report) {
 	for _, t := range r.Torn {
 		fmt.Fprintf(w, "torn: %s ends inside an entry at byte %d: %s\n", t.File, t.Offset, t.Why)
 	}
-	fmt.Fprintf(w, "last zxid %s: %d znodes with %d bytes, %d of them ephemerals, %d containers, %d with a TTL; %d quotas; %d "+
-		"sessions\n", r.Zxid, r.Znodes, r.Bytes, r.Ephemerals, r.Containers, r.TTLs, r.Quotas, r.Sessions)
+	fmt.Fprintf(w, "last zxid %s: %d znodes with %d bytes, %d of them ephemerals, %d containers, %d with a TTL; %d "+
+		"quotas; %d sessions\n", r.Zxid, r.Znodes, r.Bytes, r.Ephemerals, r.Containers, r.TTLs, r.Quotas, r.Sessions)
 	for _, text := range r.Warnings {
 		fmt.Fprintln(w, "note:", text)
 	}

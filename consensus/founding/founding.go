@@ -9,9 +9,9 @@
 //  3. it sends every voter "you are server N of X", which each notes on disk;
 //  4. when all have confirmed, it removes the note that it is founding.
 //
-// After a crash in between, 3 is done again. Every server bootstraps raft with the same configuration when it learns of
-// X. Voters that an operator has named may be missing (missing.go). One or more of them may have the data of a ZooKeeper
-// ensemble, with which the ensemble begins (seeds.go).
+// After a crash in between, 3 is done again. Every server bootstraps raft with the same configuration when it learns
+// of X. Voters that an operator has named may be missing (missing.go). One or more of them may have the data of a
+// ZooKeeper ensemble, with which the ensemble begins (seeds.go).
 //
 // A fresh server that finds an ensemble that exists, and is no longer being founded, had its disk wiped: it may have
 // voted, and acknowledged what it no longer has. Letting it vote again could lose acknowledged writes, so it is
@@ -238,8 +238,8 @@ func (f *Founder) bootstrapRaft(seeded bool) error {
 	case err != nil:
 		return fmt.Errorf("looking for raft's state: %w", err)
 	case exists && seeded:
-		return fmt.Errorf("the data directory %s has a term or a log of an ensemble, so no ensemble can be founded with "+
-			"imported data: stop this server, and empty the directory but for myid and %s", s.Dir, seed.Name)
+		return fmt.Errorf("the data directory %s has a term or a log of an ensemble, so no ensemble can be founded "+
+			"with imported data: stop this server, and empty the directory but for myid and %s", s.Dir, seed.Name)
 	case exists || seeded:
 		return nil
 	}

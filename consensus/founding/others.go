@@ -93,8 +93,9 @@ func (r *round) judgeMember(s membership.Server, reply *membership.Reply) (*stor
 	id := r.cfg.Ensemble.Identity()
 	switch {
 	case id == nil && r.cfg.Seed != nil:
-		r.wait("for the end of ensemble %s, or of the data imported here: server %d has been in that ensemble already, and "+
-			"this server cannot begin another. To join it without these data, stop this server and delete %s",
+		r.wait("for the end of ensemble %s, or of the data imported here: server %d has been in that ensemble "+
+			"already, and this server cannot begin another. To join it without these data, stop this server and "+
+			"delete %s",
 			reply.Ensemble, s.ID, r.cfg.Seed.Path())
 	case !r.votes() || reply.Suffrage == membership.Nonvoter:
 		// A server that does not vote has acknowledged nothing that counts.

@@ -40,8 +40,8 @@ type Request struct {
 	At       []uint64       `json:"at,omitempty"` // indexes
 	// Keys are those of the ensemble that is being founded.
 	Keys *peerkeys.Table `json:"keys,omitempty"`
-	// Seeds says that the server that asks knows ensembles that are founded with imported data, and Seed is the digest of
-	// those of RequestFoundSeeded.
+	// Seeds says that the server that asks knows ensembles that are founded with imported data, and Seed is the digest
+	// of those of RequestFoundSeeded.
 	Seeds bool   `json:"seeds,omitempty"`
 	Seed  string `json:"seed,omitempty"`
 	// Proof is that of a server whose key is not bound (peerkeys.Keys.Prove).
@@ -59,8 +59,8 @@ type Request struct {
 const (
 	RequestWho   = "who"  // who are you, and what am I in your configuration?
 	RequestFound = "form" // belong to this ensemble, which is being founded
-	// RequestFoundSeeded is RequestFound with imported data: who has none waits for a leader that has. Release 1.0 would
-	// take it for RequestFound, and elect a leader without the data.
+	// RequestFoundSeeded is RequestFound with imported data: who has none waits for a leader that has. Release 1.0
+	// would take it for RequestFound, and elect a leader without the data.
 	RequestFoundSeeded = "form-seeded"
 	controlCheck       = "check"
 	controlJoin        = "join" // bind my key, and let me in

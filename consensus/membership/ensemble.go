@@ -156,14 +156,14 @@ func (e *Ensemble) authorize(conn *mux.Conn, req *Request, reply *Reply) error {
 	return nil
 }
 
-// checkSeeds returns why a server whose release knows no imported data cannot found an ensemble with this one, which has
-// some: it would found one without them.
+// checkSeeds returns why a server whose release knows no imported data cannot found an ensemble with this one, which
+// has some: it would found one without them.
 func (c *Config) checkSeeds(req *Request) error {
 	if c.Seed == "" || req.Seeds {
 		return nil
 	}
-	return fmt.Errorf("server %d has data imported from ZooKeeper, with which the release of server %d cannot found an "+
-		"ensemble: run the same release on all servers", c.Self, req.From)
+	return fmt.Errorf("server %d has data imported from ZooKeeper, with which the release of server %d cannot found "+
+		"an ensemble: run the same release on all servers", c.Self, req.From)
 }
 
 func (e *Ensemble) answer(conn *mux.Conn, req *Request, reply *Reply) (err error) {

@@ -27,7 +27,7 @@ import (
 var (
 	ErrNoData   = errors.New("the data directory belongs to no ensemble: there is nothing to recover from")
 	ErrHasData  = errors.New("the data directory has data of an ensemble already")
-	ErrFounding = errors.New("an ensemble is being founded with imported data, which is not finished: start its servers")
+	ErrFounding = errors.New("an ensemble is being founded with imported data: start its servers, to finish that")
 	ErrOneVoter = errors.New("this server is its ensemble's only voter: there is nothing to be recovered")
 )
 
@@ -59,8 +59,8 @@ type Report struct {
 // Commands of the log whose ACLs take more than skipOver bytes are not applied, and are in Report.Skipped; 0: all
 // are applied.
 //
-// It returns ErrNoData, ErrHasData, ErrFounding or ErrOneVoter, and errors that name what is damaged, or a directory that is
-// another server's or in use.
+// It returns ErrNoData, ErrHasData, ErrFounding or ErrOneVoter, and errors that name what is damaged, or a directory
+// that is another server's or in use.
 func Open(cfg storage.Config, self state.ServerID, backup io.Reader, skipOver int64) (*Recovery, error) {
 	id, err := cfg.Identity()
 	r := &Recovery{cfg: cfg, self: self, skipOver: skipOver}

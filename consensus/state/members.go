@@ -231,9 +231,9 @@ func (m *Machine) Voters() []ServerID {
 }
 
 const (
-	// TermJump is added to the term when an ensemble goes on where another has ended. A lost server of that may have been
-	// in later terms than is known here, by one for each election since, and its clients may have seen zxids with such a
-	// term in their high half. An ensemble that elects once a minute takes 45 days for this many terms.
+	// TermJump is added to the term when an ensemble goes on where another has ended. A lost server of that may have
+	// been in later terms than is known here, by one for each election since, and its clients may have seen zxids with
+	// such a term in their high half. An ensemble that elects once a minute takes 45 days for this many terms.
 	TermJump = 1 << 16
 	// TermLimit keeps zxids, signed 64-bit numbers with the term in their high half, from becoming negative.
 	TermLimit = 1 << 31
@@ -251,9 +251,10 @@ func (m *Machine) Recover(self ServerID, index, term uint64) {
 	m.Chain(index, term, nil)
 }
 
-// NewFrom returns the state with which a new ensemble goes on where another, one of ZooKeeper's, has ended: after entry
-// 1 of this term. It takes the tree and the sessions, and the zxid of the last transaction. Equal ones make equal
-// states. No server has a client of a session yet; and /zookeeper/config, which named the other servers, is empty.
+// NewFrom returns the state with which a new ensemble goes on where another, one of ZooKeeper's, has ended: after
+// entry 1 of this term. It takes the tree and the sessions, and the zxid of the last transaction. Equal ones make
+// equal states. No server has a client of a session yet; and /zookeeper/config, which named the other servers, is
+// empty.
 func NewFrom(tree *znode.Tree, sessions *session.Table, zxid znode.Zxid, term uint64) (*Machine, error) {
 	m := New()
 	m.tree, m.sessions, m.zxid = tree, sessions, zxid

@@ -150,8 +150,8 @@ func (c *Config) RefuseZooKeeper() error {
 		}
 		if !hasOwn(c.Dir) && !hasOwn(logDir) {
 			return fmt.Errorf("%s, in the directory of the setting %s, is the data of an Apache ZooKeeper, "+
-				"beside which zk-lite does not start; set %s to another directory, and to take the data over run zk-lite "+
-				"import-zookeeper --data-dir %s (docs/operations.md, \"Coming from ZooKeeper\")",
+				"beside which zk-lite does not start; set %s to another directory, and to take the data over run "+
+				"zk-lite import-zookeeper --data-dir %s (docs/operations.md, \"Coming from ZooKeeper\")",
 				found, x.setting, x.setting, x.dir)
 		}
 		c.Logger.Warn("the data of an Apache ZooKeeper is not read: this server has data of its own beside it; "+

@@ -39,8 +39,8 @@ func Term(s raft.StableStore) (uint64, error) {
 func SetTerm(s raft.StableStore, term uint64) error { return s.SetUint64([]byte(keyTerm), term) }
 
 // Begin gives a new store its content: a snapshot of the state, with raft's configuration as of its last entry, and
-// that entry's term. The log stays empty. It returns when all is durable; after a crash it may be repeated, unless there
-// is a snapshot.
+// that entry's term. The log stays empty. It returns when all is durable; after a crash it may be repeated, unless
+// there is a snapshot.
 func (s *Store) Begin(m *state.Machine, c raft.Configuration) error {
 	at := m.Point()
 	if err := SetTerm(s.Stable, at.Term); err != nil {

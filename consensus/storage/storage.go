@@ -243,8 +243,8 @@ func verifySnapshots(dir string) error {
 type identityFile string
 
 // formatVersion is that of the whole data directory: it covers identity.json, and that the other files have
-// versions. A directory in which an ensemble is being founded with imported data has seedVersion: release 1.0 would go on
-// without the data.
+// versions. A directory in which an ensemble is being founded with imported data has seedVersion: release 1.0 would go
+// on without the data.
 const (
 	formatVersion = 1
 	seedVersion   = 2

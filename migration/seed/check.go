@@ -23,7 +23,7 @@ type Limits struct {
 }
 
 // Finding is something in the data that a server with these limits refuses to clients, or treats differently. The data
-// have it all the same.
+// have it all the same. Where there are Some, Problem reads after a count: "3 with ...".
 type Finding struct {
 	Setting string `json:"setting"`
 	Problem string `json:"problem"`
@@ -41,11 +41,8 @@ func (s *Seed) Check(l *Limits) ([]Finding, error) {
 	c := checker{limits: l, found: map[string]*Finding{}}
 	tree := s.machine.Tree()
 	if m := tree.Memory(); l.TreeBytes > 0 && m > l.TreeBytes {
-		c.note(Finding{
-			Setting: "limits.treeBytes", Refused: true,
-			Problem: fmt.Sprintf("the tree takes %d bytes of memory, and the limit is %d: no client could create a znode", m,
-				l.TreeBytes),
-		}, "")
+		c.note("limits.treeBytes", "", "the tree takes %d bytes of memory, and the limit is %d: no client could "+
+			"create a znode", m, l.TreeBytes).Refused = true
 	}
 	snap := tree.Snapshot()
 	defer snap.Release()
@@ -65,49 +62,46 @@ type checker struct {
 	found  map[string]*Finding
 }
 
-func (c *checker) note(f Finding, of string) {
-	have := c.found[f.Problem]
-	if have == nil {
-		have = &f
-		c.found[f.Problem] = have
+// note adds a znode or session to the finding with this problem; an empty one is all data.
+func (c *checker) note(setting, of, problem string, args ...any) *Finding {
+	problem = fmt.Sprintf(problem, args...)
+	f := c.found[problem]
+	if f == nil {
+		f = &Finding{Setting: setting, Problem: problem}
+		c.found[problem] = f
 	}
-	have.Count++
-	if of == "" {
-		return
+	f.Count++
+	if at, _ := slices.BinarySearch(f.Some, of); of != "" && at < MaxSome {
+		f.Some = slices.Insert(f.Some, at, of)
+		f.Some = f.Some[:min(len(f.Some), MaxSome)]
 	}
-	at, _ := slices.BinarySearch(have.Some, of)
-	if at < MaxSome {
-		have.Some = slices.Insert(have.Some, at, of)
-		have.Some = have.Some[:min(len(have.Some), MaxSome)]
-	}
+	return f
 }
 
 func (c *checker) znode(r *znode.Record) {
 	l := c.limits
-	// A request has the path, too, and some numbers.
-	if len(r.Data)+len(r.Path) > l.MaxBuffer {
-		c.note(Finding{Setting: "jute.maxbuffer", Problem: fmt.Sprintf("data longer than a request may be (%d bytes): "+
-			"they can be read, and not written again", l.MaxBuffer)}, r.Path)
+	if len(r.Data)+len(r.Path) > l.MaxBuffer { // a request has some bytes more
+		c.note("jute.maxbuffer", r.Path, "data longer than a request may be (%d bytes): they can be read, and not "+
+			"written again", l.MaxBuffer)
 	}
 	if len(r.ACL) > znode.MaxACL {
-		c.note(Finding{Setting: "none", Problem: fmt.Sprintf("an ACL of more than %d entries: it counts, and may be set "+
-			"again unless it grows; no client can set another one as long", znode.MaxACL)}, r.Path)
+		c.note("none", r.Path, "an ACL of more than %d entries: it counts, and may be set again unless it grows; no "+
+			"client can set another one as long", znode.MaxACL)
 	}
 	const ttlMark = 0xff
 	if uint64(r.Stat.EphemeralOwner)>>56 == ttlMark && !l.ExtendedTypes {
-		c.note(Finding{Setting: "extendedTypesEnabled", Problem: "znodes with a TTL, which are deleted at their time: " +
-			"clients cannot create others"}, r.Path)
+		c.note("extendedTypesEnabled", r.Path, "a TTL, after which they are deleted: clients cannot create others")
 	}
 	schemes := schemesOf(r.ACL)
 	for scheme := range schemes {
 		if setting := c.proves(scheme); setting != "" {
-			c.note(Finding{Setting: setting, Problem: fmt.Sprintf("ACLs with the scheme %q: they are kept, and no client "+
-				"can prove such an identity to this server", scheme)}, r.Path)
+			c.note(setting, r.Path, "ACLs of the scheme %q: they are kept, and no client can prove such an identity "+
+				"to this server", scheme)
 		}
 	}
 	if schemes["digest"] && l.Digest && !l.SHA1 {
-		c.note(Finding{Setting: "DigestAuthenticationProvider.digestAlg", Problem: "ACLs with digests: they match only if " +
-			"ZooKeeper had the same algorithm; its default is SHA1"}, r.Path)
+		c.note("DigestAuthenticationProvider.digestAlg", r.Path, "ACLs with digests: they match only if ZooKeeper "+
+			"had the same algorithm; its default is SHA1")
 	}
 }
 
@@ -141,11 +135,11 @@ func (c *checker) session(x *session.Session) {
 	l := c.limits
 	switch {
 	case x.Timeout < l.MinTimeout:
-		c.note(Finding{Setting: "minSessionTimeout", Problem: fmt.Sprintf("sessions with a shorter timeout than %v, which "+
-			"they get when their clients reconnect", l.MinTimeout)}, x.ID.String())
+		c.note("minSessionTimeout", x.ID.String(), "a session timeout below %v, which they get when their clients "+
+			"reconnect", l.MinTimeout)
 	case x.Timeout > l.MaxTimeout:
-		c.note(Finding{Setting: "maxSessionTimeout", Problem: fmt.Sprintf("sessions with a longer timeout than %v, which "+
-			"they get when their clients reconnect", l.MaxTimeout)}, x.ID.String())
+		c.note("maxSessionTimeout", x.ID.String(), "a session timeout above %v, which they get when their clients "+
+			"reconnect", l.MaxTimeout)
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package seed is the state of a ZooKeeper ensemble as ours goes on from it, and the file in a data directory that holds
-// it until an ensemble is founded (founding). The file has the format of a snapshot. Check compares the state with what a
-// server's settings allow.
+// Package seed is the state of a ZooKeeper ensemble as ours goes on from it, and the file in a data directory that
+// holds it until an ensemble is founded (founding). The file has the format of a snapshot. Check compares the state
+// with what a server's settings allow.
 //
 // It does not read ZooKeeper's files (datadir does), and founds nothing. It has no goroutine and no lock.
 package seed
@@ -37,14 +37,14 @@ var ErrExists = errors.New("data were imported already, and wait for the first s
 // Errors: ACLs that are not known; an epoch too high to go on from.
 func New(r *replica.Replica, epoch uint64) (*Seed, error) {
 	if paths := r.Unresolved(); len(paths) > 0 {
-		return nil, fmt.Errorf("the ACLs of %d znodes, such as %q, are not in the snapshot, and no transaction after it "+
-			"brings them: give the logs that belong to the snapshot too", len(paths), paths[0])
+		return nil, fmt.Errorf("the ACLs of %d znodes, such as %q, are not in the snapshot, and no transaction after "+
+			"it brings them: give the logs that belong to the snapshot too", len(paths), paths[0])
 	}
 	epoch = max(epoch, uint64(r.Zxid)>>32)
 	if epoch+state.TermJump >= state.TermLimit {
-		return nil, fmt.Errorf("ZooKeeper's epoch is %d, and cannot be raised by %d, above all that clients may have seen: "+
-			"it has to stay below %d; copy the tree with zk-lite export and zk-lite import", epoch, state.TermJump,
-			state.TermLimit)
+		return nil, fmt.Errorf("ZooKeeper's epoch is %d, and cannot be raised by %d, above all that clients may have "+
+			"seen: it has to stay below %d; copy the tree with zk-lite export and zk-lite import", epoch,
+			state.TermJump, state.TermLimit)
 	}
 	m, err := state.NewFrom(r.Tree, r.Sessions, r.Zxid, epoch+state.TermJump)
 	if err != nil {
