@@ -194,7 +194,7 @@ func printZooKeeper(w io.Writer, r *datadir.Report) {
 		fmt.Fprintf(w, "read: %s (zxid %s)\n", r.Snapshot.File, r.Snapshot.Zxid)
 	}
 	for _, l := range r.Logs {
-		fmt.Fprintf(w, "read: %s, %d transactions after that\n", l.File, l.Transactions)
+		fmt.Fprintf(w, "read: %s, %d transactions replayed\n", l.File, l.Transactions)
 	}
 	for _, f := range r.Skipped {
 		fmt.Fprintf(w, "NOT USED: %s: %s\n", f.File, f.Why)

@@ -145,7 +145,7 @@ func (c *checker) session(x *session.Session) {
 
 // findings returns what was found, first what is refused.
 func (c *checker) findings() []Finding {
-	var all []Finding
+	all := []Finding{} // in JSON a list, also if it is empty
 	for _, problem := range slices.Sorted(maps.Keys(c.found)) {
 		all = append(all, *c.found[problem])
 	}
