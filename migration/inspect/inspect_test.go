@@ -397,16 +397,39 @@ func (m *lowMemory) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// many writes a backup with so many znodes of 1000 bytes.
+func many(t *testing.T, path string, znodes int) (bytes int64) {
+	t.Helper()
+	m := state.New()
+	data := make([]byte, 1000)
+	for i := range znodes {
+		c := state.Command{Op: state.OpCreate, Path: fmt.Sprintf("/z%09d", i), Data: data, ACL: znode.OpenACL}
+		g := state.Batch{Origin: state.Origin{Server: 1, Incarnation: 1}, First: uint64(i + 1), Count: 1}
+		g.Commands = state.AppendCommand(nil, &c)
+		must(t, m.Apply(uint64(i+1), 1, state.AppendEntry(nil, 1, []state.Batch{g}), state.Unobserved{}))
+	}
+	f, err := os.Create(path)
+	must(t, err)
+	s := m.Snapshot()
+	defer s.Release()
+	must(t, errors.Join(s.WriteBackup(f, [16]byte{1}), f.Close()))
+	return int64(znodes) * int64(len(data))
+}
+
 // A snapshot is printed as it is read, in a memory that does not grow with it.
 func TestFile_Streams(t *testing.T) {
 	tier.Seconds(t)
-	path := filepath.Join(t.TempDir(), "snapshot.1")
-	size := endless(t, path, 200_000)
-	var out lowMemory
-	must(t, inspect.File(t.Context(), &out, path, inspect.Options{JSON: true, Data: true}))
-	t.Logf("%d MB of a snapshot, %d MB printed, at most %d MB of the heap in use", size>>20, out.bytes>>20, out.peak>>20)
-	const most = 64 << 20
-	if out.peak > most || size < 3*most {
-		t.Errorf("%d MB of the heap in use, want at most 64, for a snapshot of %d MB", out.peak>>20, size>>20)
+	dir := t.TempDir()
+	for name, write := range map[string]func(*testing.T, string, int) int64{"snapshot.1": endless, "zk.backup": many} {
+		path := filepath.Join(dir, name)
+		size := write(t, path, 80_000)
+		runtime.GC()
+		var out lowMemory
+		must(t, inspect.File(t.Context(), &out, path, inspect.Options{JSON: true, Data: true}))
+		t.Logf("%s: %d MB, %d MB printed, at most %d MB of the heap in use", name, size>>20, out.bytes>>20, out.peak>>20)
+		const most = 32 << 20
+		if out.peak > most || size < 2*most {
+			t.Errorf("%s: %d MB of the heap in use, want at most 32, for %d MB", name, out.peak>>20, size>>20)
+		}
 	}
 }
