@@ -68,7 +68,7 @@ type znodeCalls struct {
 	data, acl, names *Call
 }
 
-// Dump reads the tree at path, sorted by path.
+// Dump reads the tree at path, sorted by path. A znode that the server cannot show has only its path.
 func (c *Conn) Dump(path string) ([]Znode, error) {
 	var all []Znode
 	paths, asked := []string{path}, []znodeCalls(nil)
@@ -98,17 +98,18 @@ func (c *Conn) Dump(path string) ([]Znode, error) {
 
 func (z *znodeCalls) wait() (Znode, []string, error) {
 	for _, call := range []*Call{z.data, z.acl, z.names} {
-		// A ZooKeeper that has lost a znode's ACL, as after a fuzzy snapshot, answers so to getACL.
-		if _, err := call.Wait(); err != nil && !(call == z.acl && errors.Is(err, znode.ErrMarshalling)) {
+		_, err := call.Wait()
+		if errors.Is(err, znode.ErrMarshalling) {
+			// Of a ZooKeeper that has lost the znode's ACL, as it can after a fuzzy snapshot.
+			return Znode{Path: z.path}, nil, nil
+		}
+		if err != nil {
 			return Znode{}, nil, fmt.Errorf("reading %s: %w", z.path, err)
 		}
 	}
 	d := z.data.Body.(*wire.GetDataResponse)
-	node := Znode{Path: z.path, Data: d.Data, Null: d.Data == nil, Stat: d.Stat}
-	if body, ok := z.acl.Body.(*wire.GetACLResponse); ok {
-		node.ACL = body.ACL
-	}
-	return node, z.names.Body.(*wire.GetChildrenResponse).Children, nil
+	return Znode{Path: z.path, Data: d.Data, Null: d.Data == nil, Stat: d.Stat,
+		ACL: z.acl.Body.(*wire.GetACLResponse).ACL}, z.names.Body.(*wire.GetChildrenResponse).Children, nil
 }
 
 // CheckReplicas fails the test unless all running servers have applied the same transactions

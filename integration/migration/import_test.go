@@ -29,6 +29,7 @@ type origin struct {
 	servers  int
 	config   []string
 	killed   bool // under load, with kill -9; otherwise it was at rest, and stopped in good order
+	strict   bool // every ACL is a common one, or ZooKeeper may lose some at its next start
 	root     bool
 	wrap     bool // it begins with a counter that is nearly at its end
 	requests int
@@ -140,7 +141,7 @@ func exported(t *testing.T, s *cluster.Server) string {
 // starts again.
 func importKilled(t *testing.T, o origin) {
 	e := o.run(t)
-	l := startLoad(t, e, o.version, &load{workers: 4, root: o.root, members: o.servers > 1})
+	l := startLoad(t, e, o.version, &load{workers: 4, root: o.root, members: o.servers > 1, strict: o.strict})
 	l.after(o.requests)
 	for _, s := range e.Servers {
 		s.Kill()
@@ -162,7 +163,11 @@ func importKilled(t *testing.T, o origin) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "read", want, got, l.hasAsked)
+	lost := l.hasAsked
+	if o.strict {
+		lost = nil
+	}
+	compare(t, "read", want, got, lost)
 	z := o.imported(t, newest)
 	if got, err = list(t, z.Leader().Addr(), cluster.SuperCredentials); err != nil {
 		t.Fatal(err)
@@ -201,7 +206,8 @@ func (o *origin) load(t *testing.T, s *zookeeper.Server) *replica.Replica {
 	t.Logf("read in %v: %d znodes, %d sessions, %d transactions after %+v, torn %v, digests %+v, warnings %q",
 		time.Since(begin), report.Znodes, report.Sessions, report.Transactions, report.Snapshot, report.Torn, report.Digests, report.Warnings)
 	digests := o.version >= zookeeper.V36 && !slices.Contains(o.config, "digest.enabled=false")
-	if have := report.Digests.Equal > 0; have != digests || report.Digests.Spoilt > 0 && !o.root {
+	// A fuzzy snapshot may hold a change of the transaction after that of its digest.
+	if have := report.Digests.Equal > 0; have != digests || report.Digests.Spoilt > 1 && !o.root {
 		t.Errorf("digests %+v; want some equal: %v", report.Digests, digests)
 	}
 	return r

@@ -28,8 +28,10 @@ type load struct {
 	seed    uint64
 	old     bool // 3.4, which has neither containers nor TTLs, create2, reconfig
 	workers int
-	rate    int  // requests per second in all; 0: as many as the servers answer
-	strict  bool // the origin is not expected to lose ACLs, so those that were asked for are not kept
+	rate    int // requests per second in all; 0: as many as the servers answer
+	// strict makes every ACL a common one. A ZooKeeper that starts from a fuzzy snapshot may lack the ACL that a znode
+	// there has for the first time, shows another or none, and from a setData of such a znode on never starts again.
+	strict  bool
 	root    bool // also writes the data of "/", whose digests are wrong at the origin while others write its children
 	members bool // also adds and removes an observer (reconfig)
 

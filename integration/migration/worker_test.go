@@ -138,7 +138,10 @@ func (w *worker) acl() []znode.ACL {
 	lists := [][]znode.ACL{
 		{acl(znode.PermRead, "world", "anyone")}, {acl(znode.PermAll, "digest", "bob:xyz=")}, {acl(znode.PermAll, "auth", "")},
 		{acl(3, "ip", "10.0.0.0/8"), acl(znode.PermAll, "world", "anyone")}, {acl(31, "digest", "jürgen:Ünicode=")},
-		{acl(0, "digest", "none:at all")}, {acl(1, "ip", "192.168.7.9")}, {acl(16, "digest", fmt.Sprintf("u%s:%d=", w.base, w.n))},
+		{acl(0, "digest", "none:at all")}, {acl(1, "ip", "192.168.7.9")},
+	}
+	if !w.strict {
+		lists = append(lists, []znode.ACL{acl(16, "digest", fmt.Sprintf("u%s:%d=", w.base, w.n))})
 	}
 	if k := w.rand.IntN(3 * len(lists)); k < len(lists) {
 		return lists[k]
