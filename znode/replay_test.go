@@ -48,7 +48,8 @@ func randomReplay(rnd *rand.Rand, r *Replay, x *Txn) string {
 		path += "/" + names[rnd.IntN(3)]
 	}
 	data := [][]byte{nil, {}, []byte("data"), make([]byte, 300)}[rnd.IntN(4)]
-	acl := [][]ACL{OpenACL, ReadACL, {{Perms: PermAll, ID: ID{"ip", fmt.Sprintf("10.0.0.%d", rnd.IntN(3))}}}, nil}[rnd.IntN(4)]
+	own := []ACL{{Perms: PermAll, ID: ID{"ip", fmt.Sprintf("10.0.0.%d", rnd.IntN(3))}}}
+	acl := [][]ACL{OpenACL, ReadACL, own, nil}[rnd.IntN(4)]
 	switch op := rnd.IntN(7); op {
 	case 0, 1, 2:
 		c := &CreateRequest{Path: path, Data: data, ACL: acl, TTL: int64(rnd.IntN(9))}
