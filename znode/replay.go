@@ -124,7 +124,9 @@ func (r *Replay) change(n *node, edit func(n *node)) {
 func (r *Replay) Create(x *Txn, c *CreateRequest, creates int32) Error {
 	t := r.tree
 	switch {
-	case ValidatePath(c.Path) != nil || c.Path == RootPath || c.Kind == CreateTTL && (c.TTL <= 0 || c.TTL > ttlMaxMillis):
+	case ValidatePath(c.Path) != nil || c.Path == RootPath:
+		return ErrBadArguments
+	case c.Kind == CreateTTL && (c.TTL <= 0 || c.TTL > ttlMaxMillis):
 		return ErrBadArguments
 	case len(c.ACL) == 0:
 		return ErrInvalidACL
@@ -236,8 +238,9 @@ func (r *Replay) Delete(x *Txn, path string) Error {
 // Recount writes the usage of every quota, which ZooKeeper's servers count each for itself.
 func (r *Replay) Recount(x *Txn) {
 	for subject := range r.tree.quotas {
-		if stats := r.tree.get(quotaStatsPath(subject)); stats != nil {
-			r.tree.writeQuota(x, quotaStatsPath(subject), quotaText{"count": 0, "bytes": 0}, r.tree.subtreeSize(subject))
+		path := quotaStatsPath(subject)
+		if r.tree.get(path) != nil {
+			r.tree.writeQuota(x, path, quotaText{"count": 0, "bytes": 0}, r.tree.subtreeSize(subject))
 		}
 	}
 }

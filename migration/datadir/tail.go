@@ -20,7 +20,7 @@ func (l *Log) tail(why string) (Entry, error) {
 	case err != nil:
 		return Entry{}, err
 	case at >= 0 && why == "":
-		return Entry{}, l.damage(fmt.Errorf("an entry has the length 0, as at the end, and another follows at byte %d", at))
+		return Entry{}, l.damage(fmt.Errorf("an entry has the length 0, and another follows at byte %d", at))
 	case at >= 0:
 		return Entry{}, l.damage(fmt.Errorf("%s, and a complete entry follows at byte %d", why, at))
 	case why == "":
