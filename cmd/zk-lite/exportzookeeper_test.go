@@ -152,7 +152,7 @@ func TestExportZooKeeper_Everything(t *testing.T) {
 		t.Errorf("%d sessions loaded, reported %+v, want %d sessions, 1 container, 2 TTLs", r.Sessions.Len(), got, len(clients))
 	}
 	for _, c := range clients {
-		id := znode.SessionID(c.SessionID())
+		id := c.SessionID()
 		listed := slices.ContainsFunc(got.Lost, func(l lostSession) bool { return l.Session == id.String() })
 		if s := m.Sessions().Get(id); s == nil || listed == s.Compatible() {
 			t.Errorf("session %v: %+v, is listed as lost: %v", id, s, listed)

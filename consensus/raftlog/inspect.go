@@ -34,7 +34,7 @@ type Found struct {
 	Type   string    // of an entry: raft's name of its type
 	Time   time.Time // of an entry: when it was appended
 	Data   []byte    // of an entry; valid during the call
-	Reason string    // of FoundEnd: what is wrong with the bytes there, which were never durable; empty if they are zeros
+	Reason string    // of FoundEnd: what is wrong with the bytes there, which were never durable; empty: zeros
 }
 
 // Inspect calls visit with each record of the log in a directory, or of one segment file, in the order in which they

@@ -77,8 +77,9 @@ func (p *printer) file(path string) error {
 		return fmt.Errorf("%s: %w: it is a database of bbolt; logs of servers with log.store=boltdb are not read",
 			path, ErrUnknown)
 	}
-	return fmt.Errorf("%s: %w: it begins with %q; known are ZooKeeper's snapshot.* and log.*, and of zk-lite a backup, "+
-		"a snapshot's state.bin and the segments in dataDir/raftlog", path, ErrUnknown, head[:min(len(head), 8)])
+	return fmt.Errorf("%s: %w: it begins with %q; known are ZooKeeper's snapshot.* and log.*, and of zk-lite a "+
+		"backup, a snapshot's state.bin and the segments in dataDir/raftlog", path, ErrUnknown,
+		head[:min(len(head), 8)])
 }
 
 // headOf returns up to 20 bytes of a file's beginning.
@@ -109,6 +110,6 @@ func (p *printer) directory(path string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s: %w: a directory that is neither dataDir/raftlog nor dataDir/snapshots/ID; name the files in "+
-		"it: ZooKeeper's are in version-2", path, ErrUnknown)
+	return fmt.Errorf("%s: %w: a directory that is neither dataDir/raftlog nor dataDir/snapshots/ID; name the files "+
+		"in it: ZooKeeper's are in version-2", path, ErrUnknown)
 }

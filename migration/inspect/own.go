@@ -107,7 +107,8 @@ func (r *recordItem) text(w io.Writer) {
 	fmt.Fprintf(w, " (%s, byte %d)\n", r.File, r.Offset)
 	for i := range r.Commands {
 		c := &r.Commands[i]
-		fmt.Fprintf(w, "  server %d.%d command %d session %v %v\n", c.Server, c.Incarnation, c.Number, c.Session, &c.change)
+		fmt.Fprintf(w, "  server %d.%d command %d session %v %v\n", c.Server, c.Incarnation, c.Number, c.Session,
+			&c.change)
 	}
 }
 

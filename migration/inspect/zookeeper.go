@@ -22,7 +22,7 @@ func printSnapshot(p *printer, path string) error {
 	if err != nil {
 		return fmt.Errorf("%w; want a snapshot of ZooKeeper, plain or compressed; if it is one, %s", err, remedyFile)
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }() // it was only read
 	head := &fileItem{Kind: "file", File: path, Format: "snapshot of ZooKeeper"}
 	if s.Compression != "" {
 		head.Format += ", " + s.Compression
@@ -67,8 +67,8 @@ func printSnapshot(p *printer, path string) error {
 	return p.put(end)
 }
 
-// judge compares the digest in a snapshot with that of its znodes. A snapshot may hold changes of transactions that came
-// while it was written: its digest is then that of the last of them, once they have been repeated.
+// judge compares the digest in a snapshot with that of its znodes. A snapshot may hold changes of transactions that
+// came while it was written: its digest is then that of the last of them, once they have been repeated.
 func judge(s *datadir.Snapshot, have *znode.ZooKeeperDigest) (text, note string, err error) {
 	switch d := s.Digest; {
 	case d == nil:
@@ -76,8 +76,8 @@ func judge(s *datadir.Snapshot, have *znode.ZooKeeperDigest) (text, note string,
 	case have.Is(d.Value):
 		return fmt.Sprintf("%016x", d.Value), "checksum and digest fit", nil
 	case d.Zxid == s.Zxid && s.Last <= s.Zxid:
-		return "", "", fmt.Errorf("the znodes have the digest %016x; want %016x, although nothing was changed while the "+
-			"snapshot was written", have[0], d.Value)
+		return "", "", fmt.Errorf("the znodes have the digest %016x; want %016x, although nothing was changed "+
+			"while the snapshot was written", have[0], d.Value)
 	default:
 		return fmt.Sprintf("%016x", d.Value), fmt.Sprintf("the checksum fits; the digest is that of zxid %v, after the "+
 			"transactions that came while this was written", d.Zxid), nil
@@ -116,7 +116,7 @@ func (p *printer) entries(path string, after int64, printed func(offset int64)) 
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, remedyFile)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }() // it was only read
 	for {
 		e, err := l.Next()
 		switch {
