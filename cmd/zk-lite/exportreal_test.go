@@ -69,7 +69,10 @@ func TestExportZooKeeper_RealServersStart(t *testing.T) {
 		version    string
 		servers    int
 		compatible bool // session.compatiblePasswords
-	}{{"", 1, false}, {"", 3, true}, {zookeeper.V39, 3, true}} {
+	}{
+		{"", 1, false}, {"", 3, true}, {zookeeper.V35, 1, true}, {zookeeper.V36, 1, true}, {zookeeper.V37, 1, true},
+		{zookeeper.V39, 3, true},
+	} {
 		t.Run(fmt.Sprintf("%s/%d", cmp.Or(x.version, "Debian"), x.servers), func(t *testing.T) {
 			e := zklitetest.Start(t, zklitetest.WithSetting("extendedTypesEnabled", "true"),
 				zklitetest.WithSetting("session.compatiblePasswords", strconv.FormatBool(x.compatible)),

@@ -194,7 +194,8 @@ func nextSteps(x *replica.Export) (steps []string) {
 		steps = append(steps, "run ZooKeeper 3.5.4 or newer with extendedTypesEnabled=true in zoo.cfg: otherwise it deletes "+
 			"the znodes that have a TTL")
 	} else if x.Containers > 0 {
-		steps = append(steps, "run ZooKeeper 3.5.1 or newer: an older one deletes the containers")
+		steps = append(steps, "run ZooKeeper 3.5.1 or newer: an older one deletes the containers, and what is "+
+			"below them")
 	}
 	if x.Largest >= juteMax {
 		steps = append(steps, fmt.Sprintf("start ZooKeeper with -Djute.maxbuffer=%d at least: %q has %d bytes",
