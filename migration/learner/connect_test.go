@@ -143,7 +143,8 @@ func TestFollow_SASL(t *testing.T) {
 
 // authenticate is the server's side, as SaslQuorumAuthServer.
 func authenticate(c net.Conn, proof string) bool {
-	e := digestmd5.New(&digestmd5.Config{Service: "zookeeper-quorum", Host: "zk-quorum-sasl-md5", Realm: "zk-quorum-sasl-md5",
+	const host = "zk-quorum-sasl-md5"
+	e := digestmd5.New(&digestmd5.Config{Service: "zookeeper-quorum", Host: host, Realm: host,
 		Password: func(string) (string, bool) { return "secret", true }})
 	in := jute.NewStream(c, 1<<20)
 	for {

@@ -16,7 +16,7 @@ import (
 
 // Config is what a Learner needs. The zero values of the durations and sizes mean the defaults.
 type Config struct {
-	// Servers are the quorum ports of the voters, of which only the leader listens, or observerMasterPorts of followers.
+	// Servers are the quorum ports of the voters, of which only the leader listens, or followers' observerMasterPorts.
 	Servers []string
 	// ID is our server id. It must be in no configuration of the ensemble, because a voter's would count in elections.
 	ID int64
@@ -87,8 +87,9 @@ type Leader struct {
 	Config string
 }
 
-// The errors of Follow, besides those of the Handler, of the context and of the network. After those below the caller
-// starts again from nothing (Position.Zxid 0), except where the text says otherwise; after all others from its position.
+// The errors of Follow, besides those of the Handler, of the context and of the network, after which the caller starts
+// again from its position. After those below it does where the text says so, and otherwise from nothing (Position.Zxid
+// 0). Those of package replica mean that this build cannot read what the ensemble has; starting again does not help.
 var (
 	// ErrNoLeader reports that none of the servers answers as a leader. Start again from the position.
 	ErrNoLeader = errors.New("no leader was found")

@@ -71,8 +71,8 @@ func TestFollow_Diff(t *testing.T) {
 	r.want(t, "leader DIFF", "0x500000002", "0x500000003", "0x500000004")
 }
 
-// A follower that serves observers answers with DIFF before the first transaction of a new ensemble: what it has is what
-// we have, nothing. The handler gets that as a snapshot.
+// A follower that serves observers answers with DIFF before the first transaction of a new ensemble: what it has is
+// what we have, nothing. The handler gets that as a snapshot.
 func TestFollow_NewEnsemble(t *testing.T) {
 	h, r := newHistory(), &recorder{}
 	err := play(t, Config{}, Position{}, r, func(s *scripted) {

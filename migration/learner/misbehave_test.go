@@ -34,97 +34,130 @@ func speak(s *scripted, h *history, from Position) {
 	s.inform(h.remove(at(4), "/c"))
 }
 
-// Whatever a leader does wrong is an error of the right kind, and nothing that comes after it is handed on.
-func TestFollow_LeaderMisbehaves(t *testing.T) {
+// misbehaviour is what a leader does wrong, to a learner at a position.
+type misbehaviour struct {
+	name   string
+	from   znode.Zxid // 0: at(1)
+	script func(s *scripted)
+	want   error
+	calls  string // of the handler
+}
+
+// raw are five transactions.
+var raw = func() map[znode.Zxid][]byte {
 	h := newHistory()
 	for i, path := range []string{"/1", "/2", "/3", "/4", "/5"} {
 		h.create(at(int64(i+1)), path)
 	}
-	raw := h.raw
-	unknown := header(9, at(2), 77)
-	otherZxid := func(s *scripted) { s.send(inform, at(2), raw[3]) }
-	// Each begins after DIFF from at(1), or after UPTODATE.
-	for _, test := range []struct {
-		name   string
-		from   znode.Zxid // at(1) if 0
-		script func(s *scripted)
-		want   error
-		calls  string
-	}{
-		{"another first packet", 0, func(s *scripted) { s.expect(observerInfo); s.send(ping, 0, nil) }, ErrProtocol, ""},
-		{"no packet of a leader", 0, func(s *scripted) { s.expect(observerInfo); s.write([]byte("HTTP/1.1 400 Bad")) }, ErrProtocol, ""},
-		{"an old epoch", 0, func(s *scripted) { s.expect(observerInfo); s.send(leaderInfo, 4<<32, nil) }, ErrOldLeader, ""},
-		{"nothing to synchronize", 0, func(s *scripted) { s.discover(); s.send(inform, at(2), raw[at(2)]) }, ErrProtocol, ""},
-		{"a huge packet", 0, func(s *scripted) {
-			s.discover()
-			s.write(jute.AppendInt32(jute.AppendInt64(jute.AppendInt32(nil, 13), 0), 1<<30))
-		}, ErrProtocol, ""},
-		{"a negative length", 0, func(s *scripted) {
-			s.discover()
-			s.write(jute.AppendInt32(jute.AppendInt64(jute.AppendInt32(nil, 13), 0), -7))
-		}, ErrProtocol, ""},
-		{"a negative count", 0, func(s *scripted) {
-			s.discover()
-			s.write(jute.AppendInt32(jute.AppendInt32(jute.AppendInt64(jute.AppendInt32(nil, 13), 0), -1), -7))
-		}, ErrProtocol, ""},
-		{"an end inside a packet", 0, func(s *scripted) { s.discover(); s.write([]byte{0, 0, 0}) }, jute.ErrTruncated, ""},
-		{"an unknown packet", 0, func(s *scripted) { begin(s); s.send(99, 0, []byte("?")) }, ErrProtocol, ""},
-		{"a packet of a learner", 0, func(s *scripted) { begin(s); s.send(observerInfo, 0, nil) }, ErrProtocol, ""},
-		{"UPTODATE without NEWLEADER", 0, func(s *scripted) { begin(s); s.send(upToDate, -1, nil) }, ErrProtocol, ""},
-		{"NEWLEADER twice", 0, func(s *scripted) {
-			begin(s)
-			s.send(newLeader, at(0), nil)
-			s.expect(ack)
-			s.send(newLeader, at(0), nil)
-		}, ErrProtocol, ""},
-		{"NEWLEADER of another epoch", 0, func(s *scripted) { begin(s); s.send(newLeader, 6<<32, nil) }, ErrProtocol, ""},
-		{"the end before UPTODATE", 0, func(s *scripted) {
-			begin(s)
-			s.propose(raw[at(2)])
-			s.send(newLeader, at(0), nil)
-			s.expect(ack)
-		}, io.EOF, ""},
-		{"a configuration with our id", 0, func(s *scripted) {
-			begin(s)
-			s.send(newLeader, at(0), []byte(strings.ReplaceAll(configText, "server.2=", "server.200=")))
-		}, ErrListed, ""},
-		{"COMMIT without PROPOSAL", 0, func(s *scripted) { begin(s); s.send(commit, at(2), nil) }, ErrGap, ""},
-		{"PROPOSAL twice", 0, func(s *scripted) {
-			begin(s)
-			s.send(proposal, at(2), raw[at(2)])
-			s.send(proposal, at(2), raw[at(2)])
-		}, ErrProtocol, ""},
-		{"a gap in DIFF", 0, func(s *scripted) { begin(s); s.propose(raw[at(3)]) }, ErrGap, ""},
-		{"DIFF ends early", 0, func(s *scripted) {
-			s.discover()
-			s.send(diff, at(3), nil)
-			s.propose(raw[at(2)])
-			s.send(newLeader, at(0), nil)
-			s.expect(ack)
-			s.send(upToDate, -1, nil)
-		}, ErrGap, ""},
-		{"another zxid in the packet", 0, func(s *scripted) { begin(s); otherZxid(s) }, ErrProtocol, ""},
-		{"INFORM without a header", 0, func(s *scripted) { begin(s); s.send(inform, at(2), []byte("short")) }, ErrProtocol, ""},
-		{"INFORM with null", 0, func(s *scripted) { begin(s); s.send(inform, at(2), nil) }, ErrProtocol, ""},
-		{"INFORMANDACTIVATE without a leader", 0, func(s *scripted) { begin(s); s.send(informAndActivate, at(2), []byte{1}) },
-			ErrProtocol, ""},
+	return h.raw
+}()
 
-		{"a gap", 0, func(s *scripted) { serve(s); s.inform(raw[at(2)]); s.inform(raw[at(4)]) }, ErrGap, "leader DIFF, 0x500000002"},
-		{"a repeat", 0, func(s *scripted) { serve(s); s.inform(raw[at(2)]); s.inform(raw[at(2)]) }, ErrGap, "leader DIFF, 0x500000002"},
-		{"a later epoch", 0, func(s *scripted) { serve(s); s.send(inform, 6<<32+1, header(9, 6<<32+1, -1)) }, ErrGap, "leader DIFF"},
-		{"an epoch that does not begin with 1", 4<<32 + 9, func(s *scripted) { serve(s); s.inform(raw[at(2)]) }, ErrGap, "leader DIFF"},
-		{"a transaction without a counter", 4<<32 + 9, func(s *scripted) { serve(s); s.send(inform, at(0), header(9, at(0), -1)) },
-			ErrGap, "leader DIFF"},
-		{"a negative zxid", 0, func(s *scripted) { serve(s); s.send(inform, -1, header(9, -1, -1)) }, ErrGap, "leader DIFF"},
-		{"an unknown transaction", 0, func(s *scripted) { serve(s); s.send(inform, at(2), unknown) }, replica.ErrUnknownOp, "leader DIFF"},
-		{"SYNC without a request", 0, func(s *scripted) { serve(s); s.send(syncPacket, 0, nil) }, ErrProtocol, "leader DIFF"},
-		{"REVALIDATE with null", 0, func(s *scripted) { serve(s); s.send(revalidate, 0, nil) }, ErrProtocol, "leader DIFF"},
-		{"UPTODATE twice", 0, func(s *scripted) { serve(s); s.send(upToDate, -1, nil) }, ErrProtocol, "leader DIFF"},
-		{"a reconfiguration with our id", 0, func(s *scripted) {
-			serve(s)
-			s.send(informAndActivate, at(2), append(make([]byte, 8), reconfig(at(2), "server.200=c:1:2\nversion=500000002")...))
-		}, ErrListed, "leader DIFF, 0x500000002"},
-	} {
+var beforeUpToDate = []misbehaviour{
+	{"another first packet", 0, func(s *scripted) { s.expect(observerInfo); s.send(ping, 0, nil) },
+		ErrProtocol, ""},
+	{"no packet of a leader", 0, func(s *scripted) { s.expect(observerInfo); s.write([]byte("HTTP/1.1 400 Bad")) },
+		ErrProtocol, ""},
+	{"an old epoch", 0, func(s *scripted) { s.expect(observerInfo); s.send(leaderInfo, 4<<32, nil) },
+		ErrOldLeader, ""},
+	{"nothing to synchronize", 0, func(s *scripted) { s.discover(); s.send(inform, at(2), raw[at(2)]) },
+		ErrProtocol, ""},
+	{"a huge packet", 0, func(s *scripted) {
+		s.discover()
+		s.write(jute.AppendInt32(jute.AppendInt64(jute.AppendInt32(nil, 13), 0), 1<<30))
+	}, ErrProtocol, ""},
+	{"a negative length", 0, func(s *scripted) {
+		s.discover()
+		s.write(jute.AppendInt32(jute.AppendInt64(jute.AppendInt32(nil, 13), 0), -7))
+	}, ErrProtocol, ""},
+	{"a negative count", 0, func(s *scripted) {
+		s.discover()
+		s.write(jute.AppendInt32(jute.AppendInt32(jute.AppendInt64(jute.AppendInt32(nil, 13), 0), -1), -7))
+	}, ErrProtocol, ""},
+	{"an end inside a packet", 0, func(s *scripted) { s.discover(); s.write([]byte{0, 0, 0}) },
+		jute.ErrTruncated, ""},
+	{"an unknown packet", 0, func(s *scripted) { begin(s); s.send(99, 0, []byte("?")) }, ErrProtocol, ""},
+	{"a packet of a learner", 0, func(s *scripted) { begin(s); s.send(observerInfo, 0, nil) }, ErrProtocol, ""},
+	{"UPTODATE without NEWLEADER", 0, func(s *scripted) { begin(s); s.send(upToDate, -1, nil) }, ErrProtocol, ""},
+	{"NEWLEADER twice", 0, func(s *scripted) {
+		begin(s)
+		s.send(newLeader, at(0), nil)
+		s.expect(ack)
+		s.send(newLeader, at(0), nil)
+	}, ErrProtocol, ""},
+	{"NEWLEADER of another epoch", 0, func(s *scripted) { begin(s); s.send(newLeader, 6<<32, nil) },
+		ErrProtocol, ""},
+	{"the end before UPTODATE", 0, func(s *scripted) {
+		begin(s)
+		s.propose(raw[at(2)])
+		s.send(newLeader, at(0), nil)
+		s.expect(ack)
+	}, io.EOF, ""},
+	{"a configuration with our id", 0, func(s *scripted) {
+		begin(s)
+		s.send(newLeader, at(0), []byte(strings.ReplaceAll(configText, "server.2=", "server.200=")))
+	}, ErrListed, ""},
+	{"COMMIT without PROPOSAL", 0, func(s *scripted) { begin(s); s.send(commit, at(2), nil) }, ErrGap, ""},
+	{"PROPOSAL twice", 0, func(s *scripted) {
+		begin(s)
+		s.send(proposal, at(2), raw[at(2)])
+		s.send(proposal, at(2), raw[at(2)])
+	}, ErrProtocol, ""},
+	{"a gap in DIFF", 0, func(s *scripted) { begin(s); s.propose(raw[at(3)]) }, ErrGap, ""},
+	{"DIFF ends early", 0, func(s *scripted) {
+		s.discover()
+		s.send(diff, at(3), nil)
+		s.propose(raw[at(2)])
+		s.send(newLeader, at(0), nil)
+		s.expect(ack)
+		s.send(upToDate, -1, nil)
+	}, ErrGap, ""},
+	{"another zxid in the packet", 0, func(s *scripted) { begin(s); s.send(inform, at(2), raw[at(3)]) },
+		ErrProtocol, ""},
+	{"a reconfiguration with our id meanwhile", 0, func(s *scripted) {
+		begin(s)
+		text := reconfig(at(2), "server.200=c:1:2\nversion=500000002")
+		s.send(informAndActivate, at(2), append(make([]byte, 8), text...))
+	}, ErrListed, ""},
+	{"INFORM without a header", 0, func(s *scripted) { begin(s); s.send(inform, at(2), []byte("short")) },
+		ErrProtocol, ""},
+	{"INFORM with null", 0, func(s *scripted) { begin(s); s.send(inform, at(2), nil) }, ErrProtocol, ""},
+	{"INFORMANDACTIVATE without a leader", 0, func(s *scripted) { begin(s); s.send(informAndActivate, at(2), nil) },
+		ErrProtocol, ""},
+}
+
+var afterUpToDate = []misbehaviour{
+	{"a gap", 0, func(s *scripted) { serve(s); s.inform(raw[at(2)]); s.inform(raw[at(4)]) },
+		ErrGap, "leader DIFF, 0x500000002"},
+	{"a repeat", 0, func(s *scripted) { serve(s); s.inform(raw[at(2)]); s.inform(raw[at(2)]) },
+		ErrGap, "leader DIFF, 0x500000002"},
+	{"a later epoch", 0, func(s *scripted) { serve(s); s.send(inform, 6<<32+1, header(9, 6<<32+1, -1)) },
+		ErrGap, "leader DIFF"},
+	{"an epoch that does not begin with 1", 4<<32 + 9, func(s *scripted) { serve(s); s.inform(raw[at(2)]) },
+		ErrGap, "leader DIFF"},
+	{"a transaction without a counter", 4<<32 + 9, func(s *scripted) {
+		serve(s)
+		s.send(inform, at(0), header(9, at(0), -1))
+	},
+		ErrGap, "leader DIFF"},
+	{"a negative zxid", 0, func(s *scripted) { serve(s); s.send(inform, -1, header(9, -1, -1)) },
+		ErrGap, "leader DIFF"},
+	{"an unknown transaction", 0, func(s *scripted) { serve(s); s.send(inform, at(2), header(9, at(2), 77)) },
+		replica.ErrUnknownOp, "leader DIFF"},
+	{"SYNC without a request", 0, func(s *scripted) { serve(s); s.send(syncPacket, 0, nil) },
+		ErrProtocol, "leader DIFF"},
+	{"REVALIDATE with null", 0, func(s *scripted) { serve(s); s.send(revalidate, 0, nil) },
+		ErrProtocol, "leader DIFF"},
+	{"UPTODATE twice", 0, func(s *scripted) { serve(s); s.send(upToDate, -1, nil) }, ErrProtocol, "leader DIFF"},
+	{"a reconfiguration with our id", 0, func(s *scripted) {
+		serve(s)
+		text := reconfig(at(2), "server.200=c:1:2\nversion=500000002")
+		s.send(informAndActivate, at(2), append(make([]byte, 8), text...))
+	}, ErrListed, "leader DIFF, 0x500000002"},
+}
+
+// Whatever a leader does wrong is an error of the right kind, and nothing that comes after it is handed on.
+func TestFollow_LeaderMisbehaves(t *testing.T) {
+	for _, test := range slices.Concat(beforeUpToDate, afterUpToDate) {
 		t.Run(test.name, func(t *testing.T) {
 			r := &recorder{}
 			from := Position{Zxid: test.from, Epoch: 5}
@@ -180,7 +213,8 @@ func TestFollow_BadSnapshot(t *testing.T) {
 			0, 0, 0, 9), func(*scripted) {}, errAny},
 		{"a negative count", at(1), []byte{0xff, 0xff, 0xff, 0xf0}, func(*scripted) {}, ErrProtocol},
 		{"a gap before the next transaction", at(1), good, func(s *scripted) { s.inform(three) }, ErrGap},
-		{"transactions that end before the zxid of the snapshot", at(3), good, func(s *scripted) { s.inform(two); finish(s) }, ErrGap},
+		{"transactions that end before the snapshot", at(3), good, func(s *scripted) { s.inform(two); finish(s) },
+			ErrGap},
 		{"a transaction that does not fit", at(1), good, func(s *scripted) {
 			s.send(inform, at(2), jute.AppendInt32(jute.AppendUstring(header(9, at(2), replica.OpSetACL), "/a"), -1))
 		}, errAny},
@@ -274,7 +308,8 @@ func TestFollow_CutAtEveryByte(t *testing.T) {
 			if err == nil || errors.Is(err, ErrGap) || errors.Is(err, ErrProtocol) {
 				t.Fatalf("after %d of %d bytes: Follow = %v, want a lost connection", n, len(sent), err)
 			}
-			if len(r.calls) < len(whole.calls) || !slices.Equal(r.calls[:len(whole.calls)], whole.calls) || r.wrong > 0 {
+			if len(r.calls) < len(whole.calls) || !slices.Equal(r.calls[:len(whole.calls)], whole.calls) ||
+				r.wrong > 0 {
 				t.Fatalf("after %d of %d bytes: got the calls %v after %v, %d digests differ", n, len(sent), r.calls,
 					whole.calls, r.wrong)
 			}

@@ -211,7 +211,8 @@ func (m *mirror) waitFollowed(t *testing.T, n int) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.followed < goal {
-			return fmt.Errorf("%d transactions, want %d; the connections ended with %q, and last %s", m.followed, goal, m.ends, m.last)
+			return fmt.Errorf("%d transactions, want %d; the connections ended with %q, and last %s", m.followed, goal,
+				m.ends, m.last)
 		}
 		return nil
 	})

@@ -20,8 +20,9 @@ import (
 // reports the time from the first packet to Handler.Snapshot, and the heap then, with and without garbage.
 func BenchmarkReal_Snapshot(b *testing.B) {
 	const znodes = 1_000_000
-	e := zookeeper.Run(b, zookeeper.Options{Version: zookeeper.V39, Servers: 1, Config: []string{"standaloneEnabled=false", "initLimit=1000"},
-		Flags: []string{"-Xmx2g", "-Dzookeeper.forceSync=no"}})
+	e := zookeeper.Run(b, zookeeper.Options{Version: zookeeper.V39, Servers: 1,
+		Config: []string{"standaloneEnabled=false", "initLimit=1000"},
+		Flags:  []string{"-Xmx2g", "-Dzookeeper.forceSync=no"}})
 	c, err := client.Connect(b.Context(), e.ConnectString())
 	if err != nil {
 		b.Fatal(err)

@@ -12,8 +12,8 @@ import (
 var (
 	// ErrNotConnected reports that Follow has no leader at present. Nothing was sent.
 	ErrNotConnected = errors.New("not connected to the ensemble's leader")
-	// ErrSessionID reports an id with which an ensemble destroys itself: with the top byte 0xff, which marks znodes with
-	// a TTL, an ephemeral is committed, and then no server can read its log.
+	// ErrSessionID reports an id with which an ensemble destroys itself: with the top byte 0xff, which marks znodes
+	// with a TTL, an ephemeral is committed, and then no server can read its log.
 	ErrSessionID = errors.New("a session id that ZooKeeper must not see")
 )
 

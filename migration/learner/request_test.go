@@ -187,7 +187,8 @@ func TestFollow_SlowHandler(t *testing.T) {
 	}, func(now *Learner) { l, r.block = now, make(chan struct{}) })
 	wantError(t, err, ErrBehind)
 	if sent < 10 || len(r.calls) != sent {
-		t.Errorf("got %d calls after %d transactions, want Leader and all transactions but the last", len(r.calls), sent)
+		t.Errorf("got %d calls after %d transactions, want Leader and all transactions but the last",
+			len(r.calls), sent)
 	}
 }
 
@@ -201,7 +202,8 @@ func TestFollow_LeaderDoesNotRead(t *testing.T) {
 		}
 		t.Error("the leader sent all of its pings")
 	})
-	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "writing to the leader") {
+	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) ||
+		!strings.Contains(err.Error(), "writing to the leader") {
 		t.Errorf("Follow = %v, want that a write took too long", err)
 	}
 }

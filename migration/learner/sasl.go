@@ -23,9 +23,11 @@ const (
 
 // authenticate proves our identity to the server, and has it prove its own.
 func (s *SASL) authenticate(c *conn) error {
-	client := digestmd5.Client{Service: "zookeeper-quorum", Host: "zk-quorum-sasl-md5", User: s.User, Password: s.Password}
-	const mechanism = "; is quorum.auth.enableSasl on there, with the user, the same password, and DIGEST-MD5? GSSAPI " +
-		"(Kerberos) is not supported"
+	client := digestmd5.Client{
+		Service: "zookeeper-quorum", Host: "zk-quorum-sasl-md5", User: s.User, Password: s.Password,
+	}
+	const mechanism = "; is quorum.auth.enableSasl on there, with the user, the same password, and DIGEST-MD5? " +
+		"GSSAPI (Kerberos) is not supported"
 	status, token, err := c.exchange([]byte{}) // the mechanism has no initial response
 	if err != nil {
 		return fmt.Errorf("%w: %w%s", ErrRefused, err, mechanism)

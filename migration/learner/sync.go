@@ -14,8 +14,9 @@ import (
 //
 // Nothing is handed on before UPTODATE, for two reasons. A leader whose term begins sends the end of its own log like
 // committed transactions, although a quorum has it only when UPTODATE comes, and a leader that dies before may take the
-// end with it. And everything that a fuzzy snapshot may hold has been informed by then, but not always before NEWLEADER,
-// which ZooKeeper 3.4 places ahead of the snapshot's end in its queue, and a follower ahead of what it is informing.
+// end with it. And everything that a fuzzy snapshot may hold has been informed by then, but not always before
+// NEWLEADER, which ZooKeeper 3.4 places ahead of the snapshot's end in its queue, and a follower ahead of what it is
+// informing.
 type synchronization struct {
 	l     *Learner
 	c     *conn
@@ -64,10 +65,7 @@ func (y *synchronization) run() error {
 		case commit, commitAndActivate:
 			err = y.commit(p.zxid)
 		case inform, informAndActivate:
-			raw, zxid, e := transactionOf(p)
-			if err = e; err == nil {
-				err = y.take(zxid, raw)
-			}
+			err = y.inform(p)
 		case newLeader:
 			if acked {
 				return unexpected(p, "UPTODATE")
@@ -165,6 +163,18 @@ func (y *synchronization) commit(zxid znode.Zxid) error {
 	return y.take(zxid, raw)
 }
 
+// inform takes a transaction that comes at once.
+func (y *synchronization) inform(p packet) error {
+	raw, zxid, err := transactionOf(p)
+	if err == nil && p.kind == informAndActivate {
+		err = refuseListed(raw, y.l.cfg.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return y.take(zxid, raw)
+}
+
 // take takes the next transaction that was committed.
 func (y *synchronization) take(zxid znode.Zxid, raw []byte) error {
 	if repeat, err := y.order.next(zxid); err != nil || repeat {
@@ -183,7 +193,8 @@ func (y *synchronization) take(zxid znode.Zxid, raw []byte) error {
 
 func (y *synchronization) count(raw []byte) error {
 	if y.bytes += len(raw) + eventBytes; y.bytes > y.limit {
-		return fmt.Errorf("%w: the leader sends more than %d bytes of transactions after %v", ErrFar, y.limit, y.from.Zxid)
+		return fmt.Errorf("%w: the leader sends more than %d bytes of transactions after %v", ErrFar, y.limit,
+			y.from.Zxid)
 	}
 	return nil
 }
@@ -204,8 +215,8 @@ func (y *synchronization) acknowledge(p packet) error {
 // finish handles UPTODATE.
 func (y *synchronization) finish() error {
 	if y.order.last < y.through && counterOf(y.through) != 0 {
-		return fmt.Errorf("%w: %s promised transactions up to %v, and they end with %v", ErrGap, y.leader.Sync, y.through,
-			y.order.last)
+		return fmt.Errorf("%w: %s promised transactions up to %v, and they end with %v", ErrGap, y.leader.Sync,
+			y.through, y.order.last)
 	}
 	y.order.fuzzy = false
 	if y.state != nil {
