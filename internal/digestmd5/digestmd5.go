@@ -139,7 +139,7 @@ func (c *Client) Respond(challenge []byte) ([]byte, error) {
 	}
 	a1 := r.a1(c.User, c.Password)
 	c.proof = "rspauth=" + r.digest(a1, ":")
-	b := fmt.Appendf(nil, `username=%s,realm=%s,nonce=%s,nc=%s,cnonce=%s,digest-uri=%s,maxbuf=65536,response=%s,qop=auth`,
+	b := fmt.Appendf(nil, `username=%s,realm=%s,nonce=%s,nc=%s,cnonce=%s,digest-uri=%s,response=%s,qop=auth`,
 		quote(c.User), quote(r["realm"]), quote(r["nonce"]), r["nc"], quote(r["cnonce"]), quote(r["digest-uri"]),
 		r.digest(a1, "AUTHENTICATE:"))
 	if d["charset"] != "" {

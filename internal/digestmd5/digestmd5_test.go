@@ -144,3 +144,65 @@ func FuzzNext(f *testing.F) {
 		}
 	})
 }
+
+// A client and a server prove to each other that they know the password, whatever is in it and in the names.
+func TestClient(t *testing.T) {
+	for _, test := range []struct {
+		user, password, realm, servers string
+		want                           bool
+	}{
+		{"chris", "secret", "elwood.innosoft.com", "secret", true},
+		{"chris", "secret", "elwood.innosoft.com", "other", false},
+		{`"a\b", c`, `quo"te\`, `re"alm`, `quo"te\`, true},
+		{"jürgen", "pässword", "r", "pässword", true},
+		{"ユーザー", "秘密", "", "秘密", true},
+	} {
+		e := New(&Config{Service: "s", Host: "h", Realm: test.realm,
+			Password: func(user string) (string, bool) { return test.servers, user == test.user }})
+		c := &Client{Service: "s", Host: "h", User: test.user, Password: test.password}
+		challenge, _, err := e.Next(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := c.Respond(challenge)
+		if err != nil {
+			t.Fatalf("Respond(%s) = %v, want a response", challenge, err)
+		}
+		proof, user, err := e.Next(response)
+		if got := err == nil && user == test.user && c.Check(proof) == nil; got != test.want {
+			t.Errorf("user %q, password %q, and %q at the server: agreed: %v (%v), want %v", test.user, test.password,
+				test.servers, got, err, test.want)
+		}
+		if c.Check([]byte("rspauth=0123456789abcdef0123456789abcdef")) == nil || c.Check(nil) == nil {
+			t.Errorf("user %q: another proof was taken", test.user)
+		}
+	}
+}
+
+// A client refuses what it cannot answer.
+func TestClient_Refuses(t *testing.T) {
+	c := &Client{Service: "s", Host: "h", User: "u", Password: "p"}
+	if c.Check(nil) == nil || c.Check([]byte("")) == nil {
+		t.Error("an empty proof was taken before there was a challenge")
+	}
+	for _, challenge := range []string{
+		"", "nonsense", `realm="r",algorithm=md5-sess`, `nonce="n"`, `nonce="n",algorithm=md5`,
+		`nonce="n",algorithm=md5-sess,qop="auth-int,auth-conf"`, `nonce="n",nonce="m",algorithm=md5-sess`,
+		`nonce="n",algorithm=md5-sess,x="` + strings.Repeat("x", maxResponse) + `"`,
+	} {
+		if response, err := c.Respond([]byte(challenge)); err == nil {
+			t.Errorf("Respond(%.80s) = %s, want an error", challenge, response)
+		}
+	}
+}
+
+// FuzzRespond: whatever a server sends is answered or refused.
+func FuzzRespond(f *testing.F) {
+	f.Add([]byte(`realm="r",nonce="n",qop="auth,auth-int",charset=utf-8,algorithm=md5-sess`))
+	f.Fuzz(func(t *testing.T, challenge []byte) {
+		c := &Client{Service: "s", Host: "h", User: "u", Password: "p"}
+		if response, err := c.Respond(challenge); (err == nil) != (len(response) > 0) {
+			t.Errorf("Respond = %s, %v, want one of both", response, err)
+		}
+	})
+}

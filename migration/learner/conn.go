@@ -68,7 +68,7 @@ func (c *conn) read() (packet, error) {
 // explain says what an error of the connection's reader means.
 func (c *conn) explain(err error) error {
 	switch bad := new(jute.Error); {
-	case errors.Is(err, jute.ErrTruncated), err == io.EOF:
+	case errors.Is(err, jute.ErrTruncated), errors.Is(err, io.EOF):
 		return fmt.Errorf("the leader has ended the connection: %w", err)
 	case errors.As(err, &bad): // a bound that was reached, or a length that cannot be
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
