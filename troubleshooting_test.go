@@ -14,7 +14,7 @@ import (
 )
 
 // logged are the folders whose warnings and errors docs/troubleshooting.md explains, except those of unlogged.
-var logged = []string{"api", "app", "cmd/zk-lite", "consensus", "internal", "migration", "server"}
+var logged = []string{"api", "app", "cmd/zk-lite", "consensus", "internal", "migration/mirror", "server"}
 
 var unlogged = []string{
 	"app/doctor",           // its findings are instructions themselves

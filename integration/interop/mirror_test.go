@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ import (
 
 // rounds is how often TestInterop_Mirror kills leaders, and rate the writes per second of its load; a longer run is
 // asked for by variables.
-var rounds, rate = 3, 400
+var rounds, rate = 2, 400
 
 func init() {
 	_, _ = fmt.Sscan(os.Getenv("ZK_LITE_MIRROR_ROUNDS"), &rounds)
@@ -45,9 +46,18 @@ func TestInterop_Mirror(t *testing.T) {
 	load := startLoad(t, origin.ConnectString())
 	e := cluster.Start(t, 3, cluster.Options{})
 	m := &mirrorKit{t, e}
-	text, err := m.run("--from", origin.Quorum())
-	if err != nil || !strings.Contains(text, "following 127.0.0.1:") {
-		t.Fatalf("mirror: %v, want it to follow:\n%s", err, text)
+	page, err := os.ReadFile("../../docs/migration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first = "\n```\n# in the new ensemble\n"
+	blocks := strings.Split(string(page), first)
+	if len(blocks) != 3 {
+		t.Fatalf("the page has %d blocks for the new ensemble, want 2: this test runs them", len(blocks)-1)
+	}
+	text := m.shell(blocks[1], origin.Quorum())
+	if !strings.Contains(text, "following 127.0.0.1:") || !strings.Contains(text, "zxid there") {
+		t.Fatalf("want it to follow, and its state:\n%s", text)
 	}
 	for range rounds {
 		load.more(t, 2*rate)
@@ -79,8 +89,8 @@ func TestInterop_Mirror(t *testing.T) {
 		now.Origin.LagP99MS, now.Origin.Transactions)
 
 	// What was mirrored becomes our own.
-	if text, err := m.run("stop", "--yes"); err != nil {
-		t.Fatalf("stop: %v\n%s", err, text)
+	if text := m.shell(blocks[2], ""); !strings.Contains(text, "the mirror has ended") {
+		t.Fatalf("stop: want it ended:\n%s", text)
 	}
 	own := connectTo(t, e.ConnectString())
 	path, stat, err := own.Create(t.Context(), "/after", nil, client.Persistent)
@@ -100,24 +110,37 @@ type mirrorKit struct {
 	e *cluster.Ensemble
 }
 
-// run runs zk-lite mirror.
-func (m *mirrorKit) run(args ...string) (string, error) {
+// shell runs the commands of a block of the page, up to its end, with the peer addresses in the place of its own.
+func (m *mirrorKit) shell(block, peers string) string {
+	m.Helper()
+	commands, _, _ := strings.Cut(block, "```")
+	commands = strings.ReplaceAll(commands, "zk1:2888,zk2:2888,zk3:2888", peers)
+	out, err := m.command("bash", "-c", `set -eu; zk-lite() { command zk-lite "$@" --auth digest:super; }`+"\n"+commands).CombinedOutput()
+	if err != nil {
+		m.Fatalf("%v, want the commands to work:\n%s\n%s", err, commands, out)
+	}
+	return string(out)
+}
+
+// command is one that finds zk-lite, and its servers, as an administrator.
+func (m *mirrorKit) command(name string, args ...string) *exec.Cmd {
 	var urls []string
 	for _, s := range m.e.Running() {
 		urls = append(urls, "http://"+s.HTTPAddr())
 	}
-	args = append([]string{"mirror"}, args...)
-	args = append(args, "--http", strings.Join(urls, ","), "--auth", "digest:"+cluster.SuperCredentials)
-	out, err := exec.Command(os.Getenv(cluster.BinaryVariable), args...).CombinedOutput()
-	return string(out), err
+	_, password, _ := strings.Cut(cluster.SuperCredentials, ":")
+	c := exec.Command(name, args...)
+	c.Env = append(os.Environ(), "PATH="+filepath.Dir(os.Getenv(cluster.BinaryVariable))+":"+os.Getenv("PATH"),
+		"ZK_LITE_HTTP="+strings.Join(urls, ","), "ZK_LITE_PASSWORD="+password)
+	return c
 }
 
 func (m *mirrorKit) status() (now body.Mirror, err error) {
-	text, err := m.run("status", "-o", "json")
+	text, err := m.command(os.Getenv(cluster.BinaryVariable), "mirror", "status", "-o", "json", "--auth", "digest:super").Output()
 	if err != nil {
 		return now, fmt.Errorf("%w: %s", err, text)
 	}
-	return now, json.Unmarshal([]byte(text), &now)
+	return now, json.Unmarshal(text, &now)
 }
 
 // follow waits until the mirror has a write of the load that has not begun yet, or the last one after its end.
