@@ -92,13 +92,13 @@ func (c *checker) end(r *replica.Replica, p *Report) error {
 		return fmt.Errorf("the logs end with transaction %v, and the snapshot may hold a part of those up to %v: logs "+
 			"are missing; is their directory (dataLogDir in zoo.cfg) another one?", r.Zxid, d.Zxid)
 	case d != nil && r.Zxid < d.Zxid:
-		p.warn("the logs end with transaction %v, and the snapshot holds the znodes up to %v, as its digest proves; "+
+		p.remark("the logs end with transaction %v, and the snapshot holds the znodes up to %v, as its digest proves; "+
 			"sessions and ACLs that these transactions changed may be those from before", r.Zxid, d.Zxid)
 		c.report.Equal++
 		r.Zxid = d.Zxid
 	case c.since == 0:
 	case c.excused > 0 && !c.fuzzy:
-		p.warn("the digests of the last transactions, since %v, differ: a write of \"/\" spoils those of the origin "+
+		p.remark("the digests of the last transactions, since %v, differ: a write of \"/\" spoils those of the origin "+
 			"for a while, so these transactions are not proved", c.since)
 		c.report.Spoilt += c.differ
 	default:

@@ -221,14 +221,14 @@ func (l *loader) finish() error {
 	}
 	p.Ownerless = append(p.Ownerless, r.Finish()...)
 	if len(p.Ownerless) > 0 {
-		p.warn("%d ephemerals belong to sessions that do not exist: they are deleted, as at a server's start",
+		p.remark("%d ephemerals belong to sessions that do not exist: they are deleted, as at a server's start",
 			len(p.Ownerless))
 	}
 	p.count(r)
 	if p.Repeated > 0 {
-		p.warn("%d transactions are in the logs twice: they count once", p.Repeated)
+		p.remark("%d transactions are in the logs twice: they count once", p.Repeated)
 	}
-	p.warn("%s is left out: each server writes its own", znode.ConfigPath)
+	p.remark("%s is left out: each server writes its own", znode.ConfigPath)
 	return nil
 }
 

@@ -90,7 +90,7 @@ func (p *Report) Epoch() (latest uint64) {
 	return latest
 }
 
-func (p *Report) warn(format string, args ...any) {
+func (p *Report) remark(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
 }
 
@@ -126,7 +126,7 @@ func (p *Report) count(r *replica.Replica) {
 	}
 	slices.Sort(schemes)
 	for _, scheme := range schemes {
-		p.warn("%d entries of ACLs have an identity of the scheme %q that no client has here: they are kept",
+		p.remark("%d entries of ACLs have an identity of the scheme %q that no client has here: they are kept",
 			unknown[scheme], scheme)
 	}
 }

@@ -27,7 +27,7 @@ func tool(t *testing.T, class, path string) string {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", class, path, err, stderr.String())
+		t.Fatalf("ZooKeeper's tool %s on %s: error %v, want none\n%s", class, path, err, stderr.String())
 	}
 	return string(out)
 }
