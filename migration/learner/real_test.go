@@ -70,6 +70,10 @@ func TestReal_Follow(t *testing.T) {
 			stop := m.start(t)
 			m.waitFollowed(t, 1)
 			stopLoad := m.load(t)
+			m.waitFollowed(t, 500)
+			cfg.ID++
+			late := newMirror(cfg) // its snapshot is written while there is load
+			stopLate := late.start(t)
 			for range 2 {
 				m.waitFollowed(t, 500)
 				leader := e.Leader()
@@ -82,8 +86,11 @@ func TestReal_Follow(t *testing.T) {
 			stopLoad()
 			m.sync(t)
 			m.revalidate(t)
+			late.sync(t)
+			stopLate()
 			stop()
 			m.check(t, e, test.digests)
+			late.checkSame(t, m)
 		})
 	}
 }
@@ -298,6 +305,21 @@ func randomWrite(n int32) (op int32, record []byte) {
 	b = jute.AppendInt32(jute.AppendInt32(b, 1), 31)
 	b = jute.AppendUstring(jute.AppendUstring(b, "world"), "anyone")
 	return int32(replica.OpCreate), jute.AppendInt32(b, n%2) // half are ephemeral
+}
+
+// checkSame compares the states of two mirrors.
+func (m *mirror) checkSame(t *testing.T, other *mirror) {
+	t.Helper()
+	ours, theirs := &m.recorder, &other.recorder
+	t.Logf("%d followed after %q, %d digests", m.followed, ours.calls[:2], m.compared)
+	if ours.wrong > 0 || m.snapshots != 1 || m.restarts > 0 || m.followed < 500 {
+		t.Errorf("the second: %d followed, %d snapshots, %d restarts, %d digests that differ, want one snapshot, and none",
+			m.followed, m.snapshots, m.restarts, ours.wrong)
+	}
+	if ours.state.Zxid != theirs.state.Zxid || ours.state.Digest() != theirs.state.Digest() {
+		t.Errorf("the second: digest %x at %v, want %x at %v", ours.state.Digest(), ours.state.Zxid,
+			theirs.state.Digest(), theirs.state.Zxid)
+	}
 }
 
 // check compares the state with what clients see.
