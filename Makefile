@@ -110,6 +110,7 @@ sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first (
 
 migration: ## data of ZooKeeper 3.4 to 3.9, one server and three, stopped and killed under load, taken over and given back (Debian: as interop, maven)
 	$(GO) test -tags interop,soak -count=1 -v -timeout 60m -run '$(MIGRATION)' ./integration/migration
+	$(GO) test -tags interop -count=1 -timeout 20m ./migration/learner
 
 upgrade: ## upgrades and downgrades of three servers under load; needs the commit of integration/upgrade/releases.txt (Debian: as interop)
 	$(GO) test -tags upgrade -count=1 -timeout 10m -run '$(UPGRADES)' ./integration/upgrade
