@@ -28,6 +28,7 @@ func tool(t *testing.T, class, path string) string {
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("ZooKeeper's tool %s on %s: error %v, want none\n%s", class, path, err, stderr.String())
+		t.Fatalf("%s of %s failed: %v\n%s", class, path, err, stderr.String())
 	}
 	return string(out)
 }
