@@ -31,7 +31,7 @@ func (s *Server) startMirror(o *Options) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &mirroring{cancel: cancel, done: make(chan struct{})}
 	m.Mirror = mirror.New(mirror.LogOf(s.server), mirror.Config{
-		From: o.Settings.Mirror.From, Logger: o.Logger,
+		From: o.Settings.Mirror.From, Limits: SeedLimits(*o), Logger: o.Logger,
 		Learner: func(origin []string, id int64) mirror.Learner {
 			c := cfg
 			c.Servers, c.ID = origin, id

@@ -74,6 +74,9 @@ func mirrorOf(s mirror.Status, self state.ServerID) *body.Mirror {
 	if s.Phase == mirror.Waiting {
 		return m
 	}
+	for _, f := range s.Findings {
+		m.Findings = append(m.Findings, body.MirrorFinding{Setting: f.Setting, Problem: f.Problem, Count: f.Count, Some: f.Some})
+	}
 	newest := max(s.Received, s.Proposed)
 	m.Origin = &body.MirrorOrigin{
 		Leader: s.Origin.Server, Epoch: s.Origin.Epoch, Sync: s.Origin.Sync, Zxid: zxidText(newest),

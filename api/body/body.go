@@ -223,8 +223,18 @@ type Mirror struct {
 	Loads   uint64        `json:"loads"` // snapshots, since the mirror was begun
 	Digests MirrorDigests `json:"digests"`
 	Origin  *MirrorOrigin `json:"origin,omitempty"` // nil: the server that answers does not lead
-	Error   string        `json:"error,omitempty"`  // why there is no connection
+	// Findings are what the server that has loaded the snapshot would refuse to clients.
+	Findings []MirrorFinding `json:"findings,omitempty"`
+	Error    string          `json:"error,omitempty"` // why there is no connection
 	Fault   string        `json:"fault,omitempty"`  // why it has stopped
+}
+
+// MirrorFinding is something that is mirrored, although a setting would refuse it to clients.
+type MirrorFinding struct {
+	Setting string   `json:"setting"`
+	Problem string   `json:"problem"`
+	Count   int      `json:"count"`
+	Some    []string `json:"some,omitempty"` // paths or session ids
 }
 
 // MirrorDigests are the digests that transactions brought.

@@ -25,6 +25,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
@@ -353,4 +354,32 @@ func writeOne(ctx context.Context, c *client.Client, r *rand.Rand, parent string
 		stat, err = c.Set(ctx, path, data, client.AnyVersion)
 	}
 	return int64(stat.Mzxid), err
+}
+
+// TestInterop_Mirror_TLSAndSASL has a server mirror, by its settings alone, an ensemble whose servers prove themselves to
+// each other by certificates and passwords.
+func TestInterop_Mirror_TLSAndSASL(t *testing.T) {
+	o := zookeeper.Options{Servers: 3}
+	authority := certs.Authority(t, "quorum")
+	o.WithTLS(t, authority)
+	o.WithSASL(t)
+	origin := zookeeper.Run(t, o)
+	c := connectTo(t, origin.ConnectString())
+	if _, _, err := c.Create(t.Context(), "/secret", []byte("data"), client.Persistent); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(o.Config, "\n") + "\n"
+	for _, flag := range o.Flags {
+		text += strings.TrimPrefix(flag, "-D") + "\n"
+	}
+	file := certs.Write(t, filepath.Join(t.TempDir(), "zoo.cfg"), []byte(text))
+	e := cluster.Start(t, 1, cluster.Options{Config: map[string]string{
+		"mirror.from": origin.Quorum(), "mirror.config": file,
+	}})
+	m := &mirrorKit{t, e}
+	wait.Succeeds(t, "the mirror follows", func() error {
+		_, err := m.status()
+		return err
+	})
+	m.compare(e.Server(1), dumpOf(t, c, "/"))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/migration/learner"
 	"github.com/zk-lite/zk-lite/migration/replica"
+	"github.com/zk-lite/zk-lite/migration/seed"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -359,6 +360,7 @@ func mirroring(t *testing.T, servers int, from []string, test func(t *testing.T,
 		for i := range servers {
 			m := New(&node{ensemble: g.ensemble, number: i}, Config{
 				From: from, Logger: slog.New(slog.NewTextHandler(&g.log, nil)),
+				Limits: seed.Limits{MaxBuffer: 500, MaxTimeout: time.Hour, Digest: true, SHA1: true},
 				Learner: func(servers []string, id int64) Learner {
 					g.origin.mu.Lock()
 					defer g.origin.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/migration/replica"
+	"github.com/zk-lite/zk-lite/migration/seed"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -24,8 +25,16 @@ func (f *feed) load(r *replica.Replica) error {
 		return fmt.Errorf("%w: it takes about %d MiB, and they have %d MiB beside the present one", ErrNoRoom,
 			r.Tree.Memory()>>20, max(free, 0)>>20)
 	}
+	findings, err := seed.Check(r.Tree, r.Sessions, &f.m.cfg.Limits)
+	if err != nil {
+		return err
+	}
+	for _, x := range findings {
+		f.m.cfg.Logger.Warn("what is mirrored exceeds a setting of this server", "setting", x.Setting,
+			"problem", x.Problem, "count", x.Count, "some", x.Some)
+	}
 	zxid, size, begun := r.Zxid, r.Tree.Size(), time.Now()
-	f.m.loading(size.Znodes)
+	f.m.loading(size.Znodes, findings)
 	u := &upload{feed: f, id: rand.Uint64(), results: make(chan znode.Error, maxParts)}
 	u.sum.Reset()
 	if err := state.WriteMirrored(u, r); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/migration/learner"
+	"github.com/zk-lite/zk-lite/migration/seed"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -64,6 +65,7 @@ type Config struct {
 	From []string
 	// Learner returns one that takes the origin's servers to have these peer addresses, and id as its own.
 	Learner func(origin []string, id int64) Learner
+	Limits  seed.Limits // of this server, with which a snapshot is compared
 	Logger  *slog.Logger
 }
 

@@ -30,6 +30,10 @@ func TestMirror_Follows(t *testing.T) {
 			s.Compared != 1000 || s.Differing != 0 || s.Received != g.zxid() || s.Lags.Quantile(1) == 0 {
 			t.Errorf("%+v, want it to follow, with 1000 transactions compared", s)
 		}
+		if len(s.Findings) != 1 || s.Findings[0].Setting != "jute.maxbuffer" || s.Findings[0].Some[0] != "/a" ||
+			strings.Count(g.log.String(), "exceeds a setting") != 1 {
+			t.Errorf("findings %+v, want that /a has more than 500 bytes; log:\n%v", s.Findings, &g.log)
+		}
 		if s := g.mirrors[1].Status(); s.Phase != Waiting || s.Zxid != g.zxid() {
 			t.Errorf("a follower: %+v, want it to wait, with the zxid", s)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/histogram"
 	"github.com/zk-lite/zk-lite/migration/learner"
+	"github.com/zk-lite/zk-lite/migration/seed"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -38,13 +39,15 @@ type Connection struct {
 	Lag      time.Duration  // of the newest transaction applied, from its leader's stamp until it was applied here
 	// Lags are those of all transactions, those that were missed and came late included.
 	Lags      histogram.Counts
-	Applied   int64  // transactions
-	Connects  int64  // connections that have found a leader
-	Snapshots int64  // loaded
-	Znodes    int    // of the snapshot that is loaded now or was last
-	Uploaded  int64  // bytes of it that are in the log
-	Error     string // why the last connection ended; empty: there is one
-	Fault     string // why it has stopped; empty: it has not
+	Applied   int64 // transactions
+	Connects  int64 // connections that have found a leader
+	Snapshots int64 // loaded
+	Znodes    int   // of the snapshot that is loaded now or was last
+	Uploaded  int64 // bytes of it that are in the log
+	// Findings are what this server would refuse to clients of it, and keeps.
+	Findings []seed.Finding
+	Error    string // why the last connection ended; empty: there is one
+	Fault    string // why it has stopped; empty: it has not
 }
 
 // here is what a Mirror keeps for Status. Mirror.mu protects it, but for lags.
@@ -142,8 +145,8 @@ func (m *Mirror) connected(l *learner.Leader) {
 }
 
 // loading notes that a snapshot has come.
-func (m *Mirror) loading(znodes int) {
-	m.set(func(h *here) { h.phase, h.Znodes, h.Uploaded = Loading, znodes, 0 })
+func (m *Mirror) loading(znodes int, findings []seed.Finding) {
+	m.set(func(h *here) { h.phase, h.Znodes, h.Findings, h.Uploaded = Loading, znodes, findings, 0 })
 }
 
 // uploaded notes how many bytes of the snapshot are in the log.

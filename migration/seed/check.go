@@ -37,9 +37,11 @@ type Finding struct {
 const MaxSome = 10
 
 // Check compares the seed with a server's limits. It reads every znode.
-func (s *Seed) Check(l *Limits) ([]Finding, error) {
+func (s *Seed) Check(l *Limits) ([]Finding, error) { return Check(s.machine.Tree(), s.machine.Sessions(), l) }
+
+// Check compares a state with a server's limits. It reads every znode.
+func Check(tree *znode.Tree, sessions *session.Table, l *Limits) ([]Finding, error) {
 	c := checker{limits: l, found: map[string]*Finding{}}
-	tree := s.machine.Tree()
 	if m := tree.Memory(); l.TreeBytes > 0 && m > l.TreeBytes {
 		c.note("limits.treeBytes", "", "the tree takes %d bytes of memory, and the limit is %d: no client could "+
 			"create a znode", m, l.TreeBytes).Refused = true
@@ -52,7 +54,7 @@ func (s *Seed) Check(l *Limits) ([]Finding, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.machine.Sessions().Each(c.session)
+	sessions.Each(c.session)
 	return c.findings(), nil
 }
 

@@ -296,6 +296,9 @@ func printMirror(out io.Writer, m *body.Mirror) error {
 		}
 		line("snapshots", "%d loaded", m.Loads)
 	}
+	for _, f := range m.Findings {
+		line("setting", "%s: %d with %s, as %s", f.Setting, f.Count, f.Problem, strings.Join(f.Some, ", "))
+	}
 	if m.Error != "" && m.Fault == "" {
 		line("error", "%s", m.Error)
 	}

@@ -108,6 +108,7 @@ type serverJSON struct {
 	Ephemerals  *int64       `json:"ephemerals,omitempty"`
 	Watches     *int64       `json:"watches,omitempty"`
 	Bytes       *int64       `json:"bytes,omitempty"`
+	Mirrors     bool         `json:"mirrors,omitempty"` // a ZooKeeper ensemble
 	// CertificateDays are left until the certificate expires that the server shows clients, PeerCertificateDays
 	// until that for other servers does.
 	CertificateDays     *float64 `json:"certificate_days,omitempty"`
@@ -131,7 +132,7 @@ func newServerJSON(s *fourletter.Server, all []fourletter.Server) serverJSON {
 	v.LatencyMS = []float64{s.MinLatency, s.AvgLatency, s.MaxLatency}
 	v.Behind, v.Connections, v.Outstanding = known(s.Behind(all)), known(s.Connections), known(s.Outstanding)
 	v.Znodes, v.Sessions, v.Ephemerals = known(s.Znodes), known(s.Sessions), known(s.Ephemerals)
-	v.Watches, v.Bytes = known(s.Watches), known(s.Bytes)
+	v.Watches, v.Bytes, v.Mirrors = known(s.Watches), known(s.Bytes), s.Mirrors
 	v.CertificateDays, v.PeerCertificateDays = daysOf(s.CertificateSeconds), daysOf(s.PeerCertificateSeconds)
 	return v
 }
@@ -184,6 +185,9 @@ func printStatus(as output, c *cobra.Command, servers []fourletter.Server) error
 	}
 	for i := range servers {
 		v := newServerJSON(&servers[i], servers)
+		if v.Mirrors {
+			fmt.Fprintf(c.OutOrStdout(), "%s mirrors a ZooKeeper ensemble: zk-lite mirror status says how it stands\n", v.Server)
+		}
 		if v.CertificateDays != nil {
 			fmt.Fprintf(c.OutOrStdout(), "the certificate of %s expires in %g days\n", v.Server, *v.CertificateDays)
 		}

@@ -30,6 +30,7 @@ type Server struct {
 	// From mntr, which ZooKeeper answers only if it is in the whitelist.
 	Sessions, Ephemerals, Watches int64
 	Bytes                         int64 // of paths and data
+	Mirrors                       bool  // it mirrors a ZooKeeper ensemble
 	// CertificateSeconds are left until the server's certificate expires; nil: it has none, or does not report it.
 	CertificateSeconds *float64
 	// PeerCertificateSeconds is the same of the certificate that it shows other servers.
@@ -143,6 +144,8 @@ func (s *Server) ParseMntr(answer string) {
 			continue
 		}
 		switch key {
+		case "zk_mirror_on":
+			s.Mirrors = n == 1
 		case "zk_global_sessions":
 			s.Sessions = n
 		case "zk_ephemerals_count":
