@@ -31,7 +31,7 @@ func (f *feed) load(r *replica.Replica) error {
 	}
 	for _, x := range findings {
 		f.m.cfg.Logger.Warn("what is mirrored exceeds a setting of this server", "setting", x.Setting,
-			"problem", x.Problem, "count", x.Count, "some", x.Some)
+			"problem", fmt.Sprint(x.Count, " with ", x.Problem), "some", x.Some)
 	}
 	zxid, size, begun := r.Zxid, r.Tree.Size(), time.Now()
 	f.m.loading(size.Znodes, findings)
