@@ -17,6 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/integration/cluster"
+	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
 	"github.com/zk-lite/zk-lite/migration/datadir"
@@ -31,24 +32,59 @@ var (
 	mirrorKills = flag.Duration("mirror.kills", 11*time.Second, "how often the origin's leader is killed")
 )
 
+// mirrorCase is an origin of a mirror, and what happens meanwhile.
+type mirrorCase struct {
+	version string
+	sound   bool // no server of zk-lite is killed
+	root    bool // clients write the data of the root
+	tls     bool // on the quorum ports
+	sasl    bool // there, too
+	masters bool // the mirror knows only the ports for observers, at followers, too
+}
+
 // TestMirror: three servers of zk-lite mirror three of ZooKeeper, under a load of all transactions, while leaders are
 // killed, those of zk-lite, too. Every digest fits, and in the end all servers of both sides have the same.
 func TestMirror(t *testing.T) {
-	for _, version := range []string{zookeeper.V34, zookeeper.V38, zookeeper.V39} {
-		t.Run(version, func(t *testing.T) { mirrored(t, version, true, false) })
+	for name, c := range map[string]mirrorCase{
+		zookeeper.V34:          {version: zookeeper.V34},
+		zookeeper.V38:          {version: zookeeper.V38},
+		zookeeper.V39:          {version: zookeeper.V39},
+		zookeeper.V39 + " cpu": {version: zookeeper.V39, sound: true},
+		"root":                 {version: zookeeper.V39, root: true},
+		"sasl":                 {version: zookeeper.V34, sasl: true},
+		"tls":                  {version: zookeeper.V36, tls: true},
+		"tls and sasl":         {version: zookeeper.V39, tls: true, sasl: true},
+		"observer masters":     {version: zookeeper.V38, masters: true},
+	} {
+		t.Run(name, c.run)
 	}
-	t.Run("at rest here", func(t *testing.T) { mirrored(t, zookeeper.V39, false, false) })
-	t.Run("with writes of the root", func(t *testing.T) { mirrored(t, zookeeper.V39, true, true) })
 }
 
-func mirrored(t *testing.T, version string, killOurs, root bool) {
-	e := zookeeper.Run(t, zookeeper.Options{Version: version, Servers: 3, Config: config("snapCount=10000"),
-		Flags: append(javaFlags(), "-Xmx1200m")})
-	z := cluster.Start(t, 3, cluster.Options{Config: map[string]string{"maxSessionTimeout": "60000"}})
-	l := startLoad(t, e, version, &load{workers: 16, rate: *mirrorRate, members: true, strict: true, root: root})
+func (c *mirrorCase) run(t *testing.T) {
+	o := zookeeper.Options{Version: c.version, Servers: 3, Config: config("snapCount=10000"), Flags: append(javaFlags(), "-Xmx1200m")}
+	if c.tls {
+		o.WithTLS(t, certs.Authority(t, "quorum"))
+	}
+	if c.sasl {
+		o.WithSASL(t)
+	}
+	if c.masters {
+		o.Config = append(o.Config, "observerMasterPort=$PORT")
+	}
+	e := zookeeper.Run(t, o)
+	ours := map[string]string{"maxSessionTimeout": "60000"}
+	if c.tls || c.sasl {
+		ours["mirror.config"] = e.Servers[0].ConfigFile()
+	}
+	z := cluster.Start(t, 3, cluster.Options{Config: ours})
+	l := startLoad(t, e, c.version, &load{workers: 16, rate: *mirrorRate, members: true, strict: true, root: c.root})
 	l.after(2 * *mirrorRate) // there is something to load
 	begin, spent := time.Now(), cpu(t, z)
-	askMirror(t, z, http.MethodPost, fmt.Sprintf(`{"from":["%s"]}`, strings.ReplaceAll(e.Quorum(), ",", `","`)))
+	from := e.Quorum()
+	if c.masters {
+		from = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", e.Servers[0].Port, e.Servers[1].Port, e.Servers[2].Port)
+	}
+	askMirror(t, z, http.MethodPost, fmt.Sprintf(`{"from":["%s"]}`, strings.ReplaceAll(from, ",", `","`)))
 	following(t, z)
 	t.Logf("follows after %v", time.Since(begin))
 	kills := 0
@@ -58,7 +94,7 @@ func mirrored(t *testing.T, version string, killOurs, root bool) {
 		leader.Kill()
 		l.pause(3 * time.Second)
 		leader.Start()
-		if killOurs && kills%2 == 1 {
+		if !c.sound && kills%2 == 1 {
 			s := z.Leader()
 			t.Logf("before server %d is killed: %s", s.ID, show(askMirror(t, z, http.MethodGet, "")))
 			s.Restart()
@@ -66,13 +102,13 @@ func mirrored(t *testing.T, version string, killOurs, root bool) {
 	}
 	l.end()
 	t.Logf("%d leaders killed, %.0f requests per second in %v", kills, float64(l.requests())/time.Since(begin).Seconds(), time.Since(begin))
-	if !killOurs {
+	if c.sound {
 		t.Logf("zk-lite's servers took %v of CPU in %v", cpu(t, z)-spent, time.Since(begin))
 	}
 	for _, s := range e.Servers {
 		s.WaitServing()
 	}
-	compareMirror(t, e, z, l, version)
+	compareMirror(t, e, z, l, c.version)
 }
 
 // compareMirror compares all servers of both sides, once the origin is at rest.

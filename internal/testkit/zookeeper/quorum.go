@@ -24,7 +24,7 @@ func (o *Options) WithTLS(tb testing.TB, authority *certs.Pair) {
 }
 
 // WithSASL makes the servers ask for QuorumUser, with DIGEST-MD5, on their quorum ports. 3.9 has it without FIPS mode
-// alone.
+// alone. zoo.cfg names the JAAS file, too, for programs that read it; ZooKeeper itself has the flag.
 func (o *Options) WithSASL(tb testing.TB) {
 	tb.Helper()
 	const module = " { org.apache.zookeeper.server.auth.DigestLoginModule required "
@@ -32,6 +32,6 @@ func (o *Options) WithSASL(tb testing.TB) {
 		"QuorumServer"+module+`user_`+QuorumUser+`="`+QuorumPassword+`"; };`+"\n"+
 			"QuorumLearner"+module+`username="`+QuorumUser+`" password="`+QuorumPassword+`"; };`+"\n"))
 	o.Config = append(o.Config, "quorum.auth.enableSasl=true", "quorum.auth.learnerRequireSasl=true",
-		"quorum.auth.serverRequireSasl=true", "fips-mode=false")
+		"quorum.auth.serverRequireSasl=true", "fips-mode=false", "java.security.auth.login.config="+jaas)
 	o.Flags = append(o.Flags, "-Djava.security.auth.login.config="+jaas)
 }
