@@ -196,8 +196,12 @@ func (s *Server) condition() (string, bool) {
 	}
 	mirrors := false
 	s.server.View(func(v *server.View) { _, mirrors = v.Machine().Mirror() })
-	if mirrors {
-		return fmt.Sprintf("mirroring ZooKeeper as %s, and taking no clients; server %d leads", x.Role, x.Leader), true
+	switch {
+	case mirrors && s.server.SourceLost():
+		return fmt.Sprintf("mirroring ZooKeeper, whose leader is out of reach, as %s, and taking no clients; server %d leads",
+			x.Role, x.Leader), true
+	case mirrors:
+		return fmt.Sprintf("mirroring ZooKeeper as %s, and serving clients; server %d leads", x.Role, x.Leader), true
 	}
 	return fmt.Sprintf("serving clients as %s; server %d leads", x.Role, x.Leader), true
 }

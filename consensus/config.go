@@ -151,4 +151,5 @@ type Changes interface {
 	SessionAttached(s *session.Session, previous state.ServerID)
 	SessionClosed(s *session.Session, ephemerals []string, expired bool)
 	QuotaExceeded(path string)
+	Relayed(number uint64, r *state.Result)
 }

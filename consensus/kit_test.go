@@ -53,6 +53,7 @@ func (h *testHandler) SessionOpened(*session.Session)                   {}
 func (h *testHandler) SessionAttached(*session.Session, state.ServerID) {}
 func (h *testHandler) SessionClosed(*session.Session, []string, bool)   {}
 func (h *testHandler) QuotaExceeded(string)                             {}
+func (h *testHandler) Relayed(uint64, *state.Result)                    {}
 func (h *testHandler) Halted()                                          { h.halted.Store(true) }
 func (h *testHandler) Lead(term uint64)                                 { h.term.Store(term) }
 func (h *testHandler) Touched(_ state.ServerID, ids []znode.SessionID) {

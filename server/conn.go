@@ -194,7 +194,7 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if _, err := c.enqueue(request{op: op, write: true}); err != nil {
 		return err
 	}
-	if err := c.server.consensus.Propose(cmd, c); err != nil {
+	if err := c.server.consensus.Propose(cmd, c.server.relays.waiter(c, cmd)); err != nil {
 		c.mu.Lock()
 		c.broken = true // earlier requests still get their answers
 		c.mu.Unlock()
@@ -251,6 +251,9 @@ func (c *Conn) clearLocked() { c.queue, c.bytes = fifo.Queue[request]{}, 0 }
 // after it are answered here and now, before the next write is applied:
 // requests of a client are executed in the order it sent them.
 func (c *Conn) Applied(r *state.Result) {
+	if c.server.relays.follows(r, c) {
+		return
+	}
 	v := &c.server.current
 	write, ok := c.dequeue(true)
 	if !ok {
@@ -272,7 +275,8 @@ func (c *Conn) Applied(r *state.Result) {
 	c.room.Signal()
 }
 
-// Lost implements Waiter: the oldest write's result will never be known here.
+// Lost implements Waiter: the oldest write's result will never be known here, because the state was replaced by a
+// snapshot, or because ZooKeeper, which was to carry it out, has not answered.
 // The requests after it are given up too. The results of those that are still
 // to be applied find no request and are dropped.
 func (c *Conn) Lost() {
@@ -305,6 +309,7 @@ func (c *Conn) Close(reason string) {
 	id := c.session
 	c.mu.Unlock()
 	c.room.Broadcast()
+	c.server.relays.room.Broadcast()
 	watches := c.watcher.Paths()
 	c.server.watches.Drop(c.watcher)
 	if c.server.conns.remove(c, id) {

@@ -32,7 +32,11 @@ func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error)
 		return state.Result{}, err // nothing has been sent
 	}
 	w := &await{server: s, begun: time.Now(), done: make(chan struct{})}
-	if err := s.Propose(c, w); err != nil {
+	sent := *c
+	if err := s.sessionFor(ctx, &sent); err != nil {
+		return state.Result{}, err
+	}
+	if err := s.Propose(&sent, w); err != nil {
 		return state.Result{}, err
 	}
 	select {
@@ -59,6 +63,9 @@ type await struct {
 }
 
 func (w *await) Applied(r *state.Result) {
+	if w.server.relays.follows(r, w) {
+		return
+	}
 	w.result = *r
 	w.result.Multi = append([]state.OpResult(nil), r.Multi...)
 	if r.Session != nil {

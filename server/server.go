@@ -85,6 +85,7 @@ type Server struct {
 	ensemble  Ensemble
 	handler   handler
 	admission admission
+	relays    *relaying
 
 	view     viewLock // protects current, what it leads to, and the record of changes
 	current  View
@@ -121,6 +122,7 @@ func New(cfg Config) *Server {
 		conns:    newConnections(),
 		ends:     sessionEnds{waiting: map[znode.SessionID]map[*sessionEnd]struct{}{}},
 		sessions: session.NewTracker(cfg.Tick),
+		relays:   newRelaying(),
 		stop:     make(chan struct{}),
 	}
 	if cfg.ExtendedTypes {
@@ -163,6 +165,9 @@ func (s *Server) Stop() {
 	}
 	close(s.stop)
 	s.conns.disconnectAll(ReasonStopping)
+	s.view.Lock()
+	s.relays.loseAll()
+	s.view.Unlock()
 	s.done.Wait()
 }
 

@@ -93,9 +93,9 @@ func (w *sentSync) end(applied bool) {
 }
 
 // disconnectCutOff disconnects the clients that have been without a leader for too
-// long. Those without a session count as one with the shortest timeout.
+// long, ours or that of the ensemble that is mirrored. Those without a session count as one with the shortest timeout.
 func (s *Server) disconnectCutOff() {
-	contact := s.Status().Contact
+	contact := max(s.Status().Contact, s.silence())
 	if contact <= s.cfg.patience(s.cfg.MinSessionTimeout) {
 		return
 	}

@@ -20,9 +20,9 @@ import (
 // NewSession returns the command that opens a session with about this timeout: the
 // server's bounds apply.
 func (s *Server) NewSession(timeout time.Duration) *state.Command {
+	id := znode.SessionID(s.nextSession.Add(1))
 	return &state.Command{
-		Op: state.OpCreateSession, Session: znode.SessionID(s.nextSession.Add(1)),
-		Timeout: s.cfg.clamp(timeout), Password: newPassword(),
+		Op: state.OpCreateSession, Session: id, Timeout: s.cfg.clamp(timeout), Password: s.password(id),
 	}
 }
 
@@ -73,7 +73,9 @@ func (h *handler) mirrors() bool {
 // noteMirror gives all sessions a full timeout when the state has become the ensemble's own.
 func (h *handler) noteMirror() {
 	was := h.mirrored
-	if h.mirrored = h.mirrors(); was && !h.mirrored {
+	m, on := h.srv.current.machine.Mirror()
+	h.srv.relays.note(m, on, time.Since(h.srv.started))
+	if h.mirrored = on; was && !h.mirrored {
 		h.srv.sessions.TrackAll(h.srv.current.machine.Sessions(), time.Now())
 	}
 }
@@ -81,6 +83,9 @@ func (h *handler) noteMirror() {
 // Touched implements consensus.Handler: the clients of these sessions sent something to
 // some server, and this server leads.
 func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
+	if c := h.srv.relays.carrier.Load(); c != nil {
+		(*c).Touched(ids)
+	}
 	h.srv.expired.Reported(by)
 	h.srv.sessions.Touch(uint64(by), ids, time.Now())
 }
@@ -174,7 +179,18 @@ func (s *Server) CheckSession(
 // Barrier waits until this server has applied everything that was acknowledged by
 // any server before the call.
 func (s *Server) Barrier(ctx context.Context) error {
-	_, err := s.Do(ctx, &state.Command{Op: state.OpSync})
+	c := &state.Command{Op: state.OpSync}
+	if s.relays.on.Load() { // ZooKeeper's leader is asked
+		if s.SourceLost() {
+			return ErrSourceLost
+		}
+		id, err := s.ownSession(ctx)
+		if err != nil {
+			return err
+		}
+		c.Session, c.Flags = id, state.FlagAnyServer
+	}
+	_, err := s.Do(ctx, c)
 	return err
 }
 

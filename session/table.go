@@ -31,20 +31,21 @@ type Table struct {
 // NewTable returns an empty table.
 func NewTable() *Table { return &Table{sessions: map[znode.SessionID]*Session{}} }
 
-// Add adds a new session. It reports false if the id is taken or has another
-// meaning: 0 means none, the smallest number marks containers (ZooKeeper's
-// SessionTrackerImpl skips it too), and a top byte of 0xFF marks TTL znodes
-// (server ids end at 254).
+// Possible reports whether an id can be a session's. Others have another meaning: 0 means none, the smallest number
+// marks containers (ZooKeeper's SessionTrackerImpl skips it too), and a top byte of 0xFF marks TTL znodes (server ids
+// end at 254).
+func Possible(id znode.SessionID) bool { return id != 0 && id != -1<<63 && uint64(id)>>56 != 0xFF }
+
+// Add adds a new session. It reports false if the id is taken, or not Possible.
 func (t *Table) Add(s Session) bool {
-	switch {
-	case s.ID == 0, s.ID == -1<<63, uint64(s.ID)>>56 == 0xFF, t.sessions[s.ID] != nil:
+	if !Possible(s.ID) || t.sessions[s.ID] != nil {
 		return false
 	}
 	t.sessions[s.ID] = &s
 	return true
 }
 
-// Get returns a session or nil. The caller must not change it.
+// Get returns a session or nil. Only the table's writer may change it.
 func (t *Table) Get(id znode.SessionID) *Session { return t.sessions[id] }
 
 // Attach moves a session to another server, with a new timeout, and returns its
@@ -73,7 +74,7 @@ func (t *Table) Remove(id znode.SessionID) bool {
 func (t *Table) Len() int { return len(t.sessions) }
 
 // Each calls visit for every session, in no particular order. visit must not
-// keep or change the session.
+// keep the session, and only the table's writer may change it.
 func (t *Table) Each(visit func(*Session)) {
 	for _, s := range t.sessions {
 		visit(s)

@@ -49,8 +49,11 @@ func (h *health) readyz(q *rest.Request) error {
 	status, reason := h.unready(q, &s)
 	if status == "" {
 		q.Core.Server.View(func(v *server.View) {
-			if _, mirrors := v.Machine().Mirror(); mirrors {
-				out.Reason = "it mirrors ZooKeeper: it answers reads over HTTP, and takes no clients of its own yet"
+			switch m, mirrors := v.Machine().Mirror(); {
+			case mirrors && !m.Online:
+				out.Reason = "it mirrors ZooKeeper, whose leader is out of reach: it answers reads over HTTP, and takes no clients"
+			case mirrors:
+				out.Reason = "it mirrors ZooKeeper, and serves clients"
 			}
 		})
 		return q.Answer(http.StatusOK, out)

@@ -115,6 +115,9 @@ func (q *Request) Repeats() (yes bool) {
 
 // UnknownOutcome explains why there is no result.
 func UnknownOutcome(err error, keyed bool) *Problem {
+	if errors.Is(err, server.ErrSourceLost) {
+		return Unavailable(err.Error())
+	}
 	lost := errors.Is(err, znode.ErrConnectionLoss)
 	if !lost && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		return Unavailable("this server is stopping") // it was not sent
@@ -126,7 +129,7 @@ func UnknownOutcome(err error, keyed bool) *Problem {
 	}
 	why := fmt.Sprintf("no majority has answered within %v", RequestTimeout)
 	if lost {
-		why = "this server's state was replaced by a snapshot"
+		why = "this server's state was replaced by a snapshot, or the ZooKeeper ensemble that it mirrors has not answered"
 	}
 	return &Problem{
 		Status: http.StatusGatewayTimeout, Code: znode.ErrOperationTimeout,
@@ -291,7 +294,10 @@ func (q *Request) Barrier() error {
 		return err
 	}
 	defer release()
-	if err := q.Core.Server.Barrier(q.Context); err != nil {
+	switch err := q.Core.Server.Barrier(q.Context); {
+	case errors.Is(err, server.ErrSourceLost):
+		return Unavailable(err.Error())
+	case err != nil:
 		return Unavailable("no majority has answered in time")
 	}
 	q.Zxid()

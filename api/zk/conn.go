@@ -102,10 +102,10 @@ func (c *conn) serve() error {
 		c.listener.refuse(c, process.DescriptorLimit)
 		return errors.New("no descriptors are left for clients")
 	}
-	if !c.listener.srv.Serving() {
+	switch srv := c.listener.srv; {
+	case !srv.Serving():
 		return errors.New("this server is not serving")
-	}
-	if c.mirrors() {
+	case !srv.TakesClients():
 		return errMirrors
 	}
 	if err := c.handshake(); err != nil {
@@ -119,13 +119,7 @@ func (c *conn) serve() error {
 }
 
 // errMirrors ends the connection of a client, without an answer, so that it goes on to the next server that it knows.
-var errMirrors = errors.New("this ensemble mirrors ZooKeeper, and takes no clients")
-
-// mirrors reports whether the ensemble's state is a copy of ZooKeeper's.
-func (c *conn) mirrors() (yes bool) {
-	c.listener.srv.View(func(v *server.View) { _, yes = v.Machine().Mirror() })
-	return yes
-}
+var errMirrors = errors.New("this ensemble mirrors ZooKeeper, whose leader is out of reach")
 
 // withoutTLS is what a message about a port has to add.
 func (c *conn) withoutTLS() string {

@@ -31,6 +31,7 @@ func (discard) SessionOpened(*session.Session)                   {}
 func (discard) SessionAttached(*session.Session, state.ServerID) {}
 func (discard) SessionClosed(*session.Session, []string, bool)   {}
 func (discard) QuotaExceeded(string)                             {}
+func (discard) Relayed(uint64, *state.Result)                    {}
 func (discard) Result(state.Origin, uint64, *state.Result)       {}
 func (discard) Gap(state.Origin, uint64)                         {}
 

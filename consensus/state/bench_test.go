@@ -23,6 +23,7 @@ func (nothing) SessionOpened(*session.Session)                 {}
 func (nothing) SessionAttached(*session.Session, ServerID)     {}
 func (nothing) SessionClosed(*session.Session, []string, bool) {}
 func (nothing) QuotaExceeded(string)                           {}
+func (nothing) Relayed(uint64, *Result)                        {}
 
 // feeder makes entries of a hundred commands, as a busy leader does.
 type feeder struct {

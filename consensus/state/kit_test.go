@@ -13,6 +13,7 @@ import (
 type recorder struct {
 	lines   []string
 	results []Result
+	answers []answered
 }
 
 func (r *recorder) say(format string, args ...any) {
@@ -43,6 +44,23 @@ func (r *recorder) SessionClosed(s *session.Session, _ []string, expired bool) {
 	r.say("closed %v %v", s.ID, expired)
 }
 func (r *recorder) QuotaExceeded(path string) { r.say("quota %s", path) }
+
+func (r *recorder) Relayed(number uint64, x *Result) {
+	if x == nil {
+		r.say("relay %d", number)
+		return
+	}
+	c := *x
+	c.Multi = append([]OpResult(nil), x.Multi...)
+	r.say("answer %d %v %v %v %s %+v %+v", number, c.Op, c.Zxid, c.Code, c.Path, c.Stat, c.Multi)
+	r.answers = append(r.answers, answered{number, c})
+}
+
+// answered is a relay's outcome.
+type answered struct {
+	number uint64
+	Result
+}
 
 // rig feeds a machine: one entry a call, from servers in their first life
 // unless told otherwise.
@@ -77,7 +95,7 @@ func (g *rig) batch(o Origin, cmds ...Command) Batch {
 func (g *rig) apply(batches ...Batch) []string {
 	g.t.Helper()
 	g.index++
-	g.rec.lines, g.rec.results = nil, nil
+	g.rec.lines, g.rec.results, g.rec.answers = nil, nil, nil
 	if err := g.m.Apply(g.index, g.term, AppendEntry(nil, g.time, batches), g.rec); err != nil {
 		g.t.Fatal(err)
 	}

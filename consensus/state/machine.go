@@ -148,7 +148,7 @@ func (m *Machine) applyBatch(g *Batch, term uint64, timeMillis int64, obs Observ
 			return fmt.Errorf("command %d of server %d: %w", seq, g.Server, body.err)
 		}
 		have.last = max(have.last, seq)
-		m.applyCommand(g.Server, term, timeMillis, obs)
+		m.applyCommand(g.Origin, term, timeMillis, obs)
 		if err := m.level.Spoken(); err != nil {
 			return err
 		}
@@ -159,8 +159,8 @@ func (m *Machine) applyBatch(g *Batch, term uint64, timeMillis int64, obs Observ
 }
 
 // applyCommand applies m.command, reports its events and fills m.result.
-func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs Observer) {
-	c := &m.command
+func (m *Machine) applyCommand(origin Origin, term uint64, timeMillis int64, obs Observer) {
+	c, from := &m.command, origin.Server
 	m.result = Result{Op: c.Op, Multi: m.result.Multi[:0], Zxid: m.zxid}
 	if c.Flags&FlagKeyed != 0 && m.answered(c, timeMillis) {
 		if c.Op == OpRestore {
@@ -170,6 +170,10 @@ func (m *Machine) applyCommand(from ServerID, term uint64, timeMillis int64, obs
 	}
 	if code := m.admit(c, from); code != znode.OK {
 		m.result.Code = code
+		return
+	}
+	if m.mirror != nil && m.mirror.carries(c) {
+		m.relay(c, origin, term, obs)
 		return
 	}
 	var b *backup.Backup
@@ -258,8 +262,10 @@ func (m *Machine) admit(c *Command, from ServerID) znode.Error {
 			return code
 		}
 	}
-	if m.mirror != nil && !c.Op.duringMirror() {
-		return znode.ErrNotReadOnly
+	if m.mirror != nil && m.mirror.carries(c) {
+		if code := m.admitRelay(c); code != znode.OK {
+			return code
+		}
 	}
 	switch c.Op {
 	case OpCreateSession, OpAttach, OpExpireSession, OpReap, OpMember, OpLevel:
@@ -290,6 +296,9 @@ type Result struct {
 	// Session is the session of OpCreateSession or OpAttach.
 	Session *session.Session
 	Key     KeyOutcome // of a command with a Key
+	// Relay, unless 0, is the number with which the command was relayed. Observer.Relayed brings its outcome; only Op and
+	// Zxid count before.
+	Relay uint64
 	// Restored is what the commit of a restore has changed.
 	Restored backup.Changes
 }
@@ -327,6 +336,9 @@ type Observer interface {
 	SessionClosed(s *session.Session, ephemerals []string, expired bool)
 	// QuotaExceeded reports a subtree over a soft or hard limit.
 	QuotaExceeded(path string)
+	// Relayed reports a new relay, with r nil, or a relay's outcome, as Result does. The code ErrConnectionLoss means
+	// that the outcome will not be known.
+	Relayed(number uint64, r *Result)
 }
 
 // Unobserved is an Observer that ignores everything.
@@ -352,6 +364,9 @@ func (Unobserved) SessionClosed(*session.Session, []string, bool) {}
 
 // QuotaExceeded implements Observer.
 func (Unobserved) QuotaExceeded(string) {}
+
+// Relayed implements Observer.
+func (Unobserved) Relayed(uint64, *Result) {}
 
 // Point is an entry's place in the history of the log. Two servers have the same History at an index if they
 // applied the same entries up to there.

@@ -2,17 +2,20 @@ package state
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/migration/replica"
+	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
 // A mirror is a state that is a copy of a ZooKeeper ensemble's. That ensemble decides: its transactions come through
 // the log as its leader sent them, with their zxids, and every machine applies them. Meanwhile the machine draws no
-// zxid, and refuses with ErrNotReadOnly what would change the tree or the sessions otherwise (docs/adr/0035).
+// zxid. What clients ask for is relayed to that ensemble (relay.go); what it does not know is refused with
+// ErrNotReadOnly (docs/adr/0035).
 
 // MirrorStep is the action of an OpMirror. The steps that only the leader sends count in the term that they name, and
 // return ErrSessionMoved in another one: a leader that has been replaced must not change a state that it no longer
@@ -46,9 +49,16 @@ const (
 	// MirrorAgain has the leader load the source's state again, and counts digests from 0. The present state stays
 	// until then. Any server may send it.
 	MirrorAgain
+	// MirrorLost reports that what was relayed before may never be answered: the connection to the source has ended, or
+	// a new leader begins. See relay.
+	MirrorLost
+	// MirrorOnline reports that the state has all that the source had committed when the connection was made.
+	MirrorOnline
+	// MirrorAnswer brings answers that are no transactions, in Command.Data; see AppendAnswer.
+	MirrorAnswer
 )
 
-const lastMirrorStep = MirrorAgain
+const lastMirrorStep = MirrorAnswer
 
 // MaxMirrorSource bounds the text of a source, in bytes.
 const MaxMirrorSource = 4 << 10
@@ -62,6 +72,8 @@ type Mirror struct {
 	Loaded bool
 	// LostAt is the transaction that did not fit the state, which must be loaded again; 0: none.
 	LostAt znode.Zxid
+	// Online is whether the leader is connected to the source, and has been told all that was committed before.
+	Online bool
 	Loads  uint64 // how often a state was loaded
 	Time   int64  // of the last transaction followed, by the source's clock, milliseconds since the epoch; 0: none
 
@@ -76,6 +88,8 @@ type Mirror struct {
 type mirror struct {
 	Mirror
 	replica *replica.Replica // of tree and sessions; nil: the next MirrorFollow makes it
+	relays  relays           // replicated
+	answer  Result           // scratch: of a relay
 }
 
 // Mirror returns what is mirrored; false if nothing is.
@@ -93,9 +107,16 @@ func (m *Machine) Mirror() (Mirror, bool) {
 // AppendTxn adds a transaction, as the source's leader sent it (replica.ParseTxn), to the Data of a MirrorFollow.
 func AppendTxn(b, txn []byte) []byte { return append(appendUint(b, uint64(len(txn))), txn...) }
 
-// duringMirror reports whether a mirror admits the operation: it changes neither znodes of clients nor sessions.
-func (o Op) duringMirror() bool {
-	return o == OpSync || o == OpDigest || o == OpLevel || o == OpMember || o == OpMirror
+// carries reports whether a mirror relays the command, or refuses it: all but those that change neither znodes of
+// clients nor sessions. A client's sync is the source's.
+func (x *mirror) carries(c *Command) bool {
+	switch c.Op {
+	case OpDigest, OpLevel, OpMember, OpMirror:
+		return false
+	case OpSync:
+		return c.Session != 0
+	}
+	return true
 }
 
 // applyMirror carries out a step.
@@ -127,6 +148,13 @@ func (m *Machine) applyMirror(c *Command, from ServerID, term uint64, timeMillis
 	case MirrorAgain:
 		x := m.mirror
 		x.Mirror, x.replica = Mirror{Source: x.Source, Begun: x.Begun + 1, Loads: x.Loads, Time: x.Time}, nil
+	case MirrorLost:
+		m.mirror.Online, m.mirror.relays.open = false, term
+		m.loseRelays(obs)
+	case MirrorOnline:
+		m.mirror.Online = m.mirror.Loaded
+	case MirrorAnswer:
+		r.Code = m.answerRelays(c, obs)
 	}
 	r.Zxid = m.zxid
 }
@@ -165,7 +193,12 @@ func (m *Machine) loadMirror(c *Command, obs Observer) znode.Error {
 	}
 	x := &m.txn
 	x.Zxid = r.Zxid
-	r.Sessions.Disown(uint64(NoServer))
+	r.Sessions.Each(func(s *session.Session) {
+		s.Owner = uint64(NoServer)
+		if have := m.sessions.Get(s.ID); have != nil { // a client of ours goes on
+			s.Owner, s.Timeout = have.Owner, have.Timeout
+		}
+	})
 	ours, _, _ := m.tree.Get(znode.ConfigPath, super) // the list of this ensemble's members
 	r.Tree.SetConfig(x, ours)
 	r.Recount(x)
@@ -229,6 +262,10 @@ func isNext(last, next znode.Zxid) bool {
 // followTxn applies the next transaction, reports what it changes, and compares the digest that it brings.
 func (m *Machine) followTxn(t *replica.Txn, obs Observer) znode.Error {
 	x, former := m.mirror, m.sessions.Get(t.Session)
+	relayed := x.relays.of(t)
+	if relayed != nil {
+		m.watchRelay(relayed)
+	}
 	err := x.replica.Apply(&m.txn, t, false)
 	var deleted []string
 	if t.Op == replica.OpCloseSession {
@@ -246,9 +283,16 @@ func (m *Machine) followTxn(t *replica.Txn, obs Observer) znode.Error {
 	case t.Op == replica.OpCreateSession:
 		s := m.sessions.Get(t.Session)
 		s.Owner = uint64(NoServer)
+		if relayed != nil {
+			s.Owner = uint64(relayed.origin.Server)
+		}
 		obs.SessionOpened(s)
 	case t.Op == replica.OpCloseSession && former != nil:
-		obs.SessionClosed(former, deleted, false)
+		// A client's request has a number, the leader's own has none (ZooKeeperServer.close).
+		obs.SessionClosed(former, deleted, t.Cxid == 0)
+	}
+	if relayed != nil {
+		m.answerRelay(relayed, t, obs)
 	}
 	if t.HasDigest {
 		x.compare(t.Zxid, x.replica.Fits(t))
@@ -276,6 +320,7 @@ func (x *Mirror) compare(zxid znode.Zxid, equal bool) {
 // stopMirror ends the mirror in a transaction, which deletes the ephemerals of sessions that do not exist, as
 // ZooKeeper's servers do when they start. From then on zxids are drawn again, above all of the source's.
 func (m *Machine) stopMirror(term uint64, timeMillis int64, obs Observer) {
+	m.loseRelays(obs)
 	m.mirror, m.upload = nil, nil
 	m.begin(term, timeMillis)
 	var gone []znode.SessionID
@@ -292,34 +337,38 @@ func (m *Machine) stopMirror(term uint64, timeMillis int64, obs Observer) {
 }
 
 // clone is for a snapshot.
-func (x *mirror) clone() *Mirror {
+func (x *mirror) clone() *mirror {
 	if x == nil {
 		return nil
 	}
-	c := x.Mirror
-	return &c
+	c := &mirror{Mirror: x.Mirror, relays: x.relays}
+	c.relays.all = maps.Clone(x.relays.all)
+	return c
 }
 
 // mirrorVersion is the first byte of a Mirror in a snapshot.
 const mirrorVersion = 1
 
 // append encodes x; Zxid is the machine's.
-func (x *Mirror) append(b []byte) []byte {
-	b = appendUint(append(appendString(append(b, mirrorVersion), x.Source), flag(x.Loaded)), x.Begun)
+func (x *mirror) append(b []byte) []byte {
+	b = append(appendString(append(b, mirrorVersion), x.Source), flag(x.Loaded), flag(x.Online))
+	b = appendUint(b, x.Begun)
 	b = appendInt(appendUint(appendUint(b, uint64(x.LostAt)), x.Loads), x.Time)
 	b = appendUint(appendUint(b, x.Compared), x.Differing)
 	b = appendUint(appendUint(b, uint64(x.FirstDiffering)), uint64(x.LastDiffering))
-	return appendUint(b, uint64(x.DiffersSince))
+	return x.relays.append(appendUint(b, uint64(x.DiffersSince)))
 }
 
 func readMirror(r *reader) *mirror {
 	if v := r.byte(); v != mirrorVersion {
 		r.fail(fmt.Errorf("what it mirrors has version %d, this build reads version %d", v, mirrorVersion))
 	}
-	x := &mirror{Mirror: Mirror{Source: strings.Clone(r.string()), Loaded: r.byte() == 1, Begun: r.uint()}}
+	x := &mirror{Mirror: Mirror{Source: strings.Clone(r.string())}}
+	x.Loaded, x.Online, x.Begun = r.byte() == 1, r.byte() == 1, r.uint()
 	x.LostAt, x.Loads, x.Time = znode.Zxid(r.uint()), r.uint(), r.int()
 	x.Compared, x.Differing = r.uint(), r.uint()
 	x.FirstDiffering, x.LastDiffering = znode.Zxid(r.uint()), znode.Zxid(r.uint())
 	x.DiffersSince = znode.Zxid(r.uint())
+	x.relays.read(r)
 	return x
 }

@@ -100,8 +100,7 @@ func TestMirror_RefusesOtherChanges(t *testing.T) {
 	for _, c := range []Command{
 		create("/b"), {Op: OpDelete, Path: "/a", Version: -1}, {Op: OpSetData, Path: "/a", Version: -1},
 		{Op: OpSetACL, Path: "/a", ACL: znode.OpenACL, Version: -1}, {Op: OpMulti, Ops: []Command{create("/b")}},
-		{Op: OpDeleteAll, Path: "/a", Version: -1}, openSession(9), {Op: OpCloseSession, Session: 0x77},
-		{Op: OpAttach, Session: 0x77, Password: g.m.Sessions().Get(0x77).Password}, {Op: OpExpireSession, Session: 0x77, Term: 1},
+		{Op: OpDeleteAll, Path: "/a", Version: -1}, {Op: OpExpireSession, Session: 0x77, Term: 1},
 		{Op: OpReap, Path: "/a"}, {Op: OpRestore, Data: []byte("part")},
 	} {
 		if got := g.do(1, c)[0]; got.Code != znode.ErrNotReadOnly || got.Zxid != g.m.Zxid() {
@@ -203,7 +202,7 @@ func notAState() []Command {
 // A transaction that does not fit the state ends following until the state is loaded again, with events of what differs.
 func TestMirror_Lost_AndLoadedAgain(t *testing.T) {
 	s, g := mirroring(t)
-	bad := appendChange(appendHeader(1, s.r.Zxid+1, 5, replica.OpDelete), &replica.Change{Op: replica.OpDelete, Path: "/none"})
+	bad := appendChange(appendHeader(1, 1, s.r.Zxid+1, 5, replica.OpDelete), &replica.Change{Op: replica.OpDelete, Path: "/none"})
 	if got := g.do(1, follow(1, bad))[0].Code; got != znode.ErrMarshalling {
 		t.Errorf("a transaction that does not fit: %v, want %v", got, znode.ErrMarshalling)
 	}

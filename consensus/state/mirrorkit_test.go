@@ -21,11 +21,12 @@ type source struct {
 	r    *replica.Replica
 	x    znode.Txn
 	time int64
+	cxid int32 // of the next transaction
 	sent [][]byte
 }
 
 func newSource(t testing.TB) *source {
-	s := &source{t: t, r: replica.New(znode.NewTree(), session.NewTable(), 5<<32), time: 1_000_000}
+	s := &source{t: t, r: replica.New(znode.NewTree(), session.NewTable(), 5<<32), time: 1_000_000, cxid: 1}
 	s.commit(1, replica.Change{Op: replica.OpCreate, Path: "/a", Data: []byte("x"), ACL: znode.OpenACL, Creates: 1})
 	s.commit(0x77, replica.Change{Op: replica.OpCreateSession, Timeout: 6000})
 	return s
@@ -35,7 +36,7 @@ func newSource(t testing.TB) *source {
 func (s *source) commit(session znode.SessionID, c replica.Change) []byte {
 	s.t.Helper()
 	s.time++
-	b := appendHeader(session, s.r.Zxid+1, s.time, c.Op)
+	b := appendHeader(session, s.cxid, s.r.Zxid+1, s.time, c.Op)
 	b = appendChange(b, &c)
 	t, err := replica.ParseTxn(b)
 	if err == nil {
@@ -49,6 +50,14 @@ func (s *source) commit(session znode.SessionID, c replica.Change) []byte {
 	}
 	s.sent = append(s.sent, b)
 	return b
+}
+
+// answer commits the transaction that answers a relay.
+func (s *source) answer(session znode.SessionID, number uint64, c replica.Change) []byte {
+	s.t.Helper()
+	s.cxid = RelayCxid(number)
+	defer func() { s.cxid = 1 }()
+	return s.commit(session, c)
 }
 
 // elect starts a new epoch, whose first transaction it commits.
@@ -113,8 +122,8 @@ func (s *source) same(m *Machine) {
 	})
 }
 
-func appendHeader(session znode.SessionID, zxid znode.Zxid, time int64, op replica.Op) []byte {
-	b := jute.AppendInt32(jute.AppendInt64(nil, int64(session)), 1)
+func appendHeader(session znode.SessionID, cxid int32, zxid znode.Zxid, time int64, op replica.Op) []byte {
+	b := jute.AppendInt32(jute.AppendInt64(nil, int64(session)), cxid)
 	return jute.AppendInt32(jute.AppendInt64(jute.AppendInt64(b, int64(zxid)), time), int32(op))
 }
 
@@ -141,6 +150,8 @@ func appendChange(b []byte, c *replica.Change) []byte {
 			b = jute.AppendInt64(b, c.TTL)
 		}
 		return b
+	case replica.OpCheck:
+		return jute.AppendInt32(jute.AppendUstring(b, c.Path), int32(c.Version))
 	case replica.OpDelete:
 		return jute.AppendUstring(b, c.Path)
 	case replica.OpSetData, replica.OpReconfig:

@@ -53,7 +53,7 @@ type Snapshot struct {
 	sessions []session.Session
 	keys     []*answer
 	upload   *upload
-	mirror   *Mirror
+	mirror   *mirror
 	tree     *znode.Snapshot
 }
 

@@ -15,6 +15,8 @@ type Replica struct {
 	Tree     *znode.Tree
 	Sessions *session.Table
 	Zxid     znode.Zxid // of the last transaction applied, or of the snapshot
+	// Each, unless nil, is called after each change that a transaction makes; of a multi for each operation.
+	Each func(*Change)
 
 	replay  *znode.Replay
 	missing map[string]int64 // znodes whose ACL the snapshot's table lacks, with its number there; see Unresolved
@@ -87,6 +89,9 @@ func (r *Replica) apply(x *znode.Txn, t *Txn, c *Change, fuzzy bool) error {
 	}
 	switch {
 	case code == znode.OK:
+		if r.Each != nil && c.Op != OpMulti {
+			r.Each(c)
+		}
 		return nil
 	case fuzzy && (code == znode.ErrNoNode || code == znode.ErrNodeExists):
 		return nil

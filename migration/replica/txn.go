@@ -165,6 +165,11 @@ func (c *Change) parse(r *jute.Reader) {
 	}
 }
 
+// Creates reports whether the change is a create.
+func (o Op) Creates() bool {
+	return o == OpCreate || o == OpCreate2 || o == OpCreateContainer || o == OpCreateTTL
+}
+
 // Failed reports whether a multi was refused: its operations are then those of OpError.
 func (c *Change) Failed() bool {
 	for i := range c.Multi {
