@@ -12,6 +12,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -257,12 +258,12 @@ func TestServer_Relayed_SourceLost(t *testing.T) {
 		}{{900 * time.Millisecond, true, 0}, {1200 * time.Millisecond, false, 1}} {
 			l.step(state.MirrorOnline, nil)
 			l.step(state.MirrorLost, nil)
-			time.Sleep(tt.after)
+			clock.Sleep(tt.after)
 			if got := k.srv.TakesClients(); got != tt.takes {
 				t.Errorf("%v after the loss clients are taken: %v, want %v", tt.after, got, tt.takes)
 			}
 		}
-		time.Sleep(time.Second)
+		clock.Sleep(time.Second)
 		synctest.Wait()
 		c.expectKicks(ReasonNoLeader)
 		if _, err := k.srv.Do(t.Context(), &state.Command{Op: state.OpDelete, Path: "/a"}); !errors.Is(err, ErrSourceLost) {
@@ -331,17 +332,13 @@ func TestServer_Relayed_WithoutSession(t *testing.T) {
 		t.Errorf("heard %s, want %v", got, own)
 	}
 	before := l.after
-	go func() {
-		for range 1000 {
-			k.log.drain()
-			l.answerAll()
-			time.Sleep(time.Millisecond)
-			if l.after > before {
-				return
-			}
-		}
-	}()
-	if err := k.srv.Barrier(t.Context()); err != nil || l.after == before {
+	done := make(chan error, 1)
+	go func() { done <- k.srv.Barrier(context.WithoutCancel(t.Context())) }()
+	for len(done) == 0 {
+		k.log.drain()
+		l.answerAll()
+	}
+	if err := <-done; err != nil || l.after == before {
 		t.Errorf("a barrier: %v after relay %d, want ZooKeeper's sync", err, l.after)
 	}
 }

@@ -74,6 +74,7 @@ type Mirror struct {
 	LostAt znode.Zxid
 	// Online is whether the leader is connected to the source, and has been told all that was committed before.
 	Online bool
+	Term   uint64 // of the last MirrorLost; 0: there was none
 	Loads  uint64 // how often a state was loaded
 	Time   int64  // of the last transaction followed, by the source's clock, milliseconds since the epoch; 0: none
 
@@ -98,6 +99,7 @@ func (m *Machine) Mirror() (Mirror, bool) {
 		return Mirror{}, false
 	}
 	x := m.mirror.Mirror
+	x.Term = m.mirror.relays.open
 	if x.Loaded {
 		x.Zxid = m.zxid
 	}

@@ -26,47 +26,56 @@ const (
 
 // feed brings what comes on one connection into the log. It implements learner.Handler.
 type feed struct {
-	ctx   context.Context // of the connection
-	fail  context.CancelCauseFunc
-	m     *Mirror
-	term  uint64
-	slots chan struct{} // has one element per batch in flight
-	come  chan struct{} // has an element if something has come since send looked
-	room  chan struct{} // has an element if something was taken since Transaction looked
+	ctx     context.Context // of the connection
+	fail    context.CancelCauseFunc
+	m       *Mirror
+	term    uint64
+	slots   chan struct{} // has one element per batch in flight
+	carrier *carrier
+	come    chan struct{} // has an element if something has come since send looked
+	room    chan struct{} // has an element if something was taken since Transaction looked
 
 	mu      sync.Mutex
-	waiting fifo.Queue[transaction]
+	waiting fifo.Queue[item]
 	bytes   int // of waiting
 }
 
-// transaction is one that waits to be proposed.
-type transaction struct {
-	raw  []byte
-	time int64 // of the origin's leader, milliseconds since the epoch
+// item is what waits to be proposed.
+type item struct {
+	step state.MirrorStep // MirrorFollow, MirrorAnswer or MirrorOnline
+	raw  []byte           // a transaction, or answers to relays
+	time int64            // of a transaction, by the origin's leader, milliseconds since the epoch
 }
 
-func newFeed(ctx context.Context, fail context.CancelCauseFunc, m *Mirror, term uint64) *feed {
-	return &feed{
+func newFeed(ctx context.Context, fail context.CancelCauseFunc, m *Mirror, term uint64, l Learner) *feed {
+	f := &feed{
 		ctx: ctx, fail: fail, m: m, term: term, slots: make(chan struct{}, maxBatches),
 		come: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
+	f.carrier = newCarrier(f, l)
+	return f
 }
 
 // Leader implements learner.Handler.
 func (f *feed) Leader(l learner.Leader) error {
 	f.m.epoch = max(f.m.epoch, l.Epoch)
 	f.m.connected(&l)
+	f.carrier.old = l.Config == ""
+	f.m.sent = true
+	close(f.carrier.ready)
 	return context.Cause(f.ctx)
 }
 
 // Snapshot implements learner.Handler. It comes before the transactions.
 func (f *feed) Snapshot(r *replica.Replica) error { return f.load(r) }
 
-// Revalidated implements learner.Handler. No session is revalidated, as there are no clients.
-func (f *feed) Revalidated(znode.SessionID, bool) error { return nil }
+// Revalidated implements learner.Handler.
+func (f *feed) Revalidated(session znode.SessionID, valid bool) error {
+	return f.carrier.revalidated(session, valid)
+}
 
 // Synced implements learner.Handler.
-func (f *feed) Synced() error { return nil }
+func (f *feed) Synced() error { return f.carrier.synced() }
 
 // notify puts an element into a channel that has room for one.
 func notify(c chan struct{}) {
@@ -78,7 +87,12 @@ func notify(c chan struct{}) {
 
 // Transaction implements learner.Handler. raw belongs to f from now on.
 func (f *feed) Transaction(raw []byte, t *replica.Txn) error {
-	for !f.put(raw, t) {
+	return f.enqueue(item{state.MirrorFollow, raw, t.Time})
+}
+
+// enqueue has an item proposed behind those before it.
+func (f *feed) enqueue(x item) error {
+	for !f.put(x) {
 		select {
 		case <-f.room:
 		case <-f.ctx.Done():
@@ -89,14 +103,14 @@ func (f *feed) Transaction(raw []byte, t *replica.Txn) error {
 	return nil
 }
 
-func (f *feed) put(raw []byte, t *replica.Txn) bool {
+func (f *feed) put(x item) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.bytes > 0 && f.bytes+len(raw) > maxWaiting {
+	if f.bytes > 0 && f.bytes+len(x.raw) > maxWaiting {
 		return false
 	}
-	f.waiting.Push(transaction{raw, t.Time})
-	f.bytes += len(raw)
+	f.waiting.Push(x)
+	f.bytes += len(x.raw)
 	return true
 }
 
@@ -124,38 +138,43 @@ func (f *feed) send() {
 	}
 }
 
-// takeBatch takes the next transactions; nil if none wait.
+// takeBatch takes the next items of one kind; nil if none wait.
 func (f *feed) takeBatch() *batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.waiting.Len() == 0 {
 		return nil
 	}
-	b := &batch{feed: f}
+	b := &batch{feed: f, step: f.waiting.At(0).step}
 	for f.waiting.Len() > 0 {
-		t := f.waiting.At(0)
-		if len(b.raw) > 0 && len(b.raw)+len(t.raw) > maxBatch {
+		x := f.waiting.At(0)
+		if x.step != b.step || len(b.raw) > 0 && len(b.raw)+len(x.raw) > maxBatch {
 			break
 		}
 		f.waiting.Pop()
-		f.bytes -= len(t.raw)
-		b.raw, b.times = state.AppendTxn(b.raw, t.raw), append(b.times, t.time)
+		f.bytes -= len(x.raw)
+		if x.step == state.MirrorFollow {
+			b.raw, b.times = state.AppendTxn(b.raw, x.raw), append(b.times, x.time)
+		} else {
+			b.raw = append(b.raw, x.raw...)
+		}
 	}
 	notify(f.room)
 	return b
 }
 
 func (f *feed) propose(b *batch) error {
-	c := &state.Command{Op: state.OpMirror, Mirror: state.MirrorFollow, Term: f.term, Data: b.raw}
+	c := &state.Command{Op: state.OpMirror, Mirror: b.step, Term: f.term, Data: b.raw}
 	b.raw = nil
 	return f.m.log.Propose(c, b)
 }
 
-// batch is transactions in one command. It implements forward.Waiter.
+// batch is items in one command. It implements forward.Waiter.
 type batch struct {
 	feed  *feed
+	step  state.MirrorStep
 	raw   []byte
-	times []int64
+	times []int64 // of transactions
 }
 
 // Applied implements forward.Waiter.
@@ -165,7 +184,9 @@ func (b *batch) Applied(r *state.Result) {
 		b.feed.fail(err)
 		return
 	}
-	b.feed.m.applied(b.times, time.Now())
+	if len(b.times) > 0 {
+		b.feed.m.applied(b.times, time.Now())
+	}
 }
 
 // Lost implements forward.Waiter.

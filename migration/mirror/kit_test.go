@@ -3,11 +3,13 @@ package mirror
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,9 +32,13 @@ type origin struct {
 	r  *replica.Replica
 	x  znode.Txn
 
-	sent  [][]byte
-	first znode.Zxid // of sent
-	spoil bool       // whether digests are wrong
+	sent   [][]byte
+	first  znode.Zxid  // of sent
+	spoil  bool        // whether digests are wrong
+	silent atomic.Bool // requests get no answer
+	cut    atomic.Bool // end the connection
+	asked  []string    // what learners have sent, but for touches
+	owners map[znode.SessionID]*connection
 
 	follows []learner.Position // of every Follow
 	ids     []int64            // of the learners
@@ -54,8 +60,7 @@ func (o *origin) commit(op replica.Op, path string) {
 	o.t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	b := jute.AppendInt64(jute.AppendInt32(jute.AppendInt64(nil, 0x77), 1), int64(o.r.Zxid+1))
-	b = jute.AppendInt32(jute.AppendInt64(b, time.Now().UnixMilli()), int32(op))
+	var b []byte
 	switch op {
 	case replica.OpCreateSession:
 		b = jute.AppendInt32(b, 6000)
@@ -67,12 +72,20 @@ func (o *origin) commit(op replica.Op, path string) {
 		stat, _ := o.r.Tree.Exists(path, []znode.ID{znode.SuperIDs})
 		b = jute.AppendInt32(jute.AppendBuffer(jute.AppendUstring(b, path), make([]byte, 1000)), int32(stat.Version+1))
 	}
+	o.commitLocked(0x77, 1, op, b)
+}
+
+func (o *origin) commitLocked(session znode.SessionID, cxid int32, op replica.Op, record []byte) {
+	o.t.Helper()
+	b := jute.AppendInt64(jute.AppendInt32(jute.AppendInt64(nil, int64(session)), cxid), int64(o.r.Zxid+1))
+	b = jute.AppendInt32(jute.AppendInt64(b, time.Now().UnixMilli()), int32(op))
+	b = append(b, record...)
 	txn, err := replica.ParseTxn(b)
 	if err == nil {
 		err = o.r.Apply(&o.x, txn, false)
 	}
 	if err != nil {
-		o.t.Fatalf("committing %v %q: %v", op, path, err)
+		o.t.Fatalf("committing %v of session %v: %v", op, session, err)
 	}
 	digest := o.r.Digest()
 	if o.spoil {
@@ -121,8 +134,9 @@ func (o *origin) zxid() znode.Zxid {
 // connection is a Learner.
 type connection struct {
 	*origin
-	mu  sync.Mutex
-	now learner.Status
+	mu      sync.Mutex
+	now     learner.Status
+	answers []due
 }
 
 func (c *connection) Status() learner.Status {
@@ -161,6 +175,9 @@ func (c *connection) Follow(ctx context.Context, from learner.Position, h learne
 		for _, raw := range c.after(from.Zxid) {
 			txn, err := replica.ParseTxn(raw)
 			if err == nil {
+				err = c.deliver(h, txn.Zxid-1)
+			}
+			if err == nil {
 				err = h.Transaction(raw, txn)
 			}
 			if err != nil {
@@ -171,6 +188,12 @@ func (c *connection) Follow(ctx context.Context, from learner.Position, h learne
 		c.mu.Lock()
 		c.now = learner.Status{Server: "zk1:2888", Synced: true, Received: from.Zxid, Proposed: from.Zxid}
 		c.mu.Unlock()
+		if err := c.deliver(h, from.Zxid); err != nil {
+			return err
+		}
+		if c.cut.Swap(false) {
+			return errors.New("the leader has ended the connection")
+		}
 		wait(ctx, 10*time.Millisecond)
 	}
 	return context.Cause(ctx)
@@ -185,6 +208,8 @@ type ensemble struct {
 	room     int64
 	gate     func(c *state.Command) // called before a command is applied; nil: not
 	machine  *state.Machine
+	mirrors  []*Mirror
+	outcomes []string // of relays
 	term     uint64
 	leader   int // of the nodes
 	index    uint64
@@ -230,7 +255,19 @@ func newEnsemble(t testing.TB) *ensemble {
 // result passes a command's result on.
 type result struct {
 	state.Unobserved
+	e *ensemble
 	w forward.Waiter
+}
+
+// Relayed implements state.Observer.
+func (o result) Relayed(number uint64, r *state.Result) {
+	if r == nil {
+		for _, m := range o.e.mirrors {
+			m.Wake()
+		}
+		return
+	}
+	o.e.outcomes = append(o.e.outcomes, fmt.Sprintf("%d %v %s", number, r.Op, r.Code.Name()))
 }
 
 func (o result) Result(_ state.Origin, _ uint64, r *state.Result) { o.w.Applied(r) }
@@ -245,7 +282,7 @@ func (e *ensemble) apply(p proposal) {
 	b := state.Batch{Origin: state.Origin{Server: state.ServerID(p.from.number + 1), Incarnation: 1}, First: p.seq, Count: 1}
 	b.Commands = state.AppendCommand(nil, &p.c)
 	entry := state.AppendEntry(nil, time.Now().UnixMilli(), []state.Batch{b})
-	if err := e.machine.Apply(e.index, e.term, entry, result{w: p.w}); err != nil {
+	if err := e.machine.Apply(e.index, e.term, entry, result{e: e, w: p.w}); err != nil {
 		e.t.Error(err)
 	}
 }
@@ -311,6 +348,9 @@ func (a *answer) Applied(r *state.Result) {
 func (a *answer) Lost() { close(a.done) }
 
 func (n *node) Do(ctx context.Context, c *state.Command) (state.Result, error) {
+	if ctx.Err() != nil {
+		return state.Result{}, context.Cause(ctx)
+	}
 	a := &answer{done: make(chan struct{})}
 	if err := n.Propose(c, a); err != nil {
 		return state.Result{}, err
@@ -329,7 +369,7 @@ type rig struct {
 	*ensemble
 	t       testing.TB
 	log     lines
-	mirrors []*Mirror
+	clients uint64 // commands of ask
 }
 
 // lines is a log that several goroutines write.
@@ -399,6 +439,7 @@ func (g *rig) settle() {
 	g.t.Helper()
 	for range 600 {
 		if now, on := g.mirror(); on && now.Loaded && now.Zxid == g.zxid() {
+			synctest.Wait()
 			g.same()
 			return
 		}

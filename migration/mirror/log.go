@@ -1,9 +1,12 @@
 package mirror
 
 import (
+	"time"
+
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // LogOf returns the Log of a server.
@@ -21,6 +24,19 @@ func (l serverLog) Leads() (term uint64) {
 func (l serverLog) Mirror() (now state.Mirror, on bool) {
 	l.View(func(v *server.View) { now, on = v.Machine().Mirror() })
 	return now, on
+}
+
+func (l serverLog) Relays(term, after uint64, visit func(number uint64, c *state.Command) bool) {
+	l.View(func(v *server.View) { v.Machine().Relays(term, after, visit) })
+}
+
+func (l serverLog) Timeout(id znode.SessionID) (timeout time.Duration, ok bool) {
+	l.View(func(v *server.View) {
+		if s := v.Machine().Sessions().Get(id); s != nil {
+			timeout, ok = s.Timeout, true
+		}
+	})
+	return timeout, ok
 }
 
 func (l serverLog) Ensemble() [16]byte { return l.Status().Ensemble }

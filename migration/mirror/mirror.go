@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
@@ -51,12 +52,20 @@ type Log interface {
 	Room(key string) (free, used int64)
 	Propose(c *state.Command, w forward.Waiter) error
 	Do(ctx context.Context, c *state.Command) (state.Result, error)
+	// Relays is state.Machine.Relays of the state as it is applied here.
+	Relays(term, after uint64, visit func(number uint64, c *state.Command) bool)
+	// Timeout returns the timeout of a session; false if there is none.
+	Timeout(id znode.SessionID) (time.Duration, bool)
 }
 
 // Learner is what a Mirror needs of *learner.Learner.
 type Learner interface {
 	Follow(ctx context.Context, from learner.Position, h learner.Handler) error
 	Status() learner.Status
+	Request(session znode.SessionID, cxid, op int32, record []byte, ids []znode.ID) error
+	Revalidate(session znode.SessionID, timeout int32) error
+	Sync(session znode.SessionID, cxid int32, path string) error
+	Touch(session znode.SessionID, timeout int32) error
 }
 
 // Config configures a Mirror.
@@ -74,8 +83,10 @@ type Mirror struct {
 	cfg      Config
 	log      Log
 	failures repeats.Filter
+	carrier  atomic.Pointer[carrier] // of the present connection; nil: there is none
 
 	// Run's, and watch's.
+	sent    bool  // relays may have been, since lose
 	again   bool  // begin with a snapshot, because the place is lost
 	listed  int64 // how many ids the origin's configuration had
 	epoch   int64 // the highest of a leader of the origin
@@ -146,16 +157,25 @@ func (m *Mirror) follow(ctx context.Context, term uint64) error {
 	if !on {
 		return errEnded
 	}
+	if now.Term != term || m.sent {
+		if err := m.lose(ctx, term); err != nil {
+			return err
+		}
+	}
 	var from learner.Position
 	if now.Loaded && !m.again {
 		from = learner.Position{Zxid: now.Zxid, Epoch: max(m.epoch, int64(now.Zxid)>>32)}
 	}
 	l := m.cfg.Learner(strings.Split(now.Source, ","), m.id())
 	m.connecting(l)
+	parent := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
-	f := newFeed(ctx, cancel, m, term)
+	f := newFeed(ctx, cancel, m, term, l)
+	m.carrier.Store(f.carrier)
+	defer m.carrier.Store(nil)
 	var others sync.WaitGroup
 	others.Go(f.send)
+	others.Go(f.carrier.carry)
 	others.Go(func() { m.watch(ctx, cancel, term, now.Begun) })
 	err := l.Follow(ctx, from, f)
 	if cause := context.Cause(ctx); cause != nil {
@@ -163,6 +183,9 @@ func (m *Mirror) follow(ctx context.Context, term uint64) error {
 	}
 	cancel(err)
 	others.Wait()
+	if m.sent && m.log.Leads() == term { // clients that wait need not wait for the next connection
+		_ = m.lose(parent, term) // the next one tries again
+	}
 	return err
 }
 
