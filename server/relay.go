@@ -45,7 +45,7 @@ type relaying struct {
 	// offline is when its source was lost, since Server.started; online: it was not.
 	offline atomic.Int64
 
-	waiting map[uint64]forward.Waiter // by number; whoever has the view lock alone may use it
+	waiting map[uint64]forward.Waiter // by number; protected by the view lock, held alone
 
 	mu    sync.Mutex // protects the fields below
 	room  *sync.Cond // on mu: count or bytes have become less, or a connection was closed

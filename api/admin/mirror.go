@@ -75,7 +75,9 @@ func mirrorOf(s mirror.Status, self state.ServerID) *body.Mirror {
 		return m
 	}
 	for _, f := range s.Findings {
-		m.Findings = append(m.Findings, body.MirrorFinding{Setting: f.Setting, Problem: f.Problem, Count: f.Count, Some: f.Some})
+		m.Findings = append(m.Findings, body.MirrorFinding{
+			Setting: f.Setting, Problem: f.Problem, Count: f.Count, Some: f.Some,
+		})
 	}
 	newest := max(s.Received, s.Proposed)
 	m.Origin = &body.MirrorOrigin{

@@ -226,7 +226,7 @@ type Mirror struct {
 	// Findings are what the server that has loaded the snapshot would refuse to clients.
 	Findings []MirrorFinding `json:"findings,omitempty"`
 	Error    string          `json:"error,omitempty"` // why there is no connection
-	Fault   string        `json:"fault,omitempty"`  // why it has stopped
+	Fault    string          `json:"fault,omitempty"` // why it has stopped
 }
 
 // MirrorFinding is something that is mirrored, although a setting would refuse it to clients.

@@ -32,7 +32,7 @@ func clientRows(s *Settings) []setting {
 				"(ZooKeeper: 1000)."},
 		{key: "session.compatiblePasswords", flag: "compatible-sessions", kind: kindBool, def: "false",
 			to: &s.Server.CompatiblePasswords,
-			help: "Give new sessions the passwords that ZooKeeper computes from their ids, so that they can go on there " +
+			help: "Give new sessions the passwords that ZooKeeper computes from their ids, so that they can go on " +
 				"after an export. Who learns or guesses an id can then take the session over, as in ZooKeeper."},
 		{key: "limits.pendingBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40, to: &s.Consensus.MaxPendingBytes,
 			help: "The same limit in bytes. Default: 64 MiB, or a sixteenth of the memory of machine or control " +

@@ -10,8 +10,8 @@ import (
 // fill in s.
 func table(s *Settings) []setting {
 	return slices.Concat(basicRows(s), ensembleRows(s), clientRows(s), znodeRows(s), storageRows(s), httpRows(s),
-		tlsRows(s), peerTLSRows(s), authRows(s), saslRows(s), auditRows(s), throttleRows(s), backupRows(s), mirrorRows(s),
-		runtimeRows(s), loggerRows(s), retiredRows())
+		tlsRows(s), peerTLSRows(s), authRows(s), saslRows(s), auditRows(s), throttleRows(s), backupRows(s),
+		mirrorRows(s), runtimeRows(s), loggerRows(s), retiredRows())
 }
 
 func basicRows(s *Settings) []setting {
@@ -153,8 +153,8 @@ func backupRows(s *Settings) []setting {
 func mirrorRows(s *Settings) []setting {
 	return []setting{
 		{key: "mirror.from", kind: kindWordList, to: &s.Mirror.From,
-			help: "Voters of a ZooKeeper ensemble, `host:peerPort,...`, which an ensemble that is empty mirrors from its " +
-				"start on, as `zk-lite mirror` begins it. It has no effect where there are znodes."},
+			help: "Voters of a ZooKeeper ensemble, `host:peerPort,...`, which an ensemble that is empty mirrors from " +
+				"its start on, as `zk-lite mirror` begins it. It has no effect where there are znodes."},
 		{key: "mirror.config", kind: kindText, to: &s.Mirror.Config,
 			help: "A zoo.cfg of that ensemble with `sslQuorum` and `ssl.quorum.*`, or `quorum.auth.*` and " +
 				"`" + JAASKey + "`: how a mirror proves itself to its servers. Default: neither TLS nor SASL."},

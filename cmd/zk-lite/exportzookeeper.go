@@ -103,8 +103,8 @@ func mustBeFresh(dir string) error {
 		}
 		for _, x := range names {
 			if name := x.Name(); d != dir || name != "myid" && name != "version-2" {
-				return fmt.Errorf("%s has %s: give --out a directory that is new, or empty but for myid; nothing was done",
-					d, name)
+				return fmt.Errorf("%s has %s: give --out a directory that is new, or empty but for myid; nothing was "+
+					"done", d, name)
 			}
 		}
 	}
@@ -191,8 +191,8 @@ const juteMax = 0xfffff
 // nextSteps are what to do with the file.
 func nextSteps(x *replica.Export) (steps []string) {
 	if x.TTLs > 0 {
-		steps = append(steps, "run ZooKeeper 3.5.4 or newer with extendedTypesEnabled=true in zoo.cfg: otherwise it deletes "+
-			"the znodes that have a TTL")
+		steps = append(steps, "run ZooKeeper 3.5.4 or newer with extendedTypesEnabled=true in zoo.cfg: otherwise it "+
+			"deletes the znodes that have a TTL")
 	} else if x.Containers > 0 {
 		steps = append(steps, "run ZooKeeper 3.5.1 or newer: an older one deletes the containers, and what is "+
 			"below them")
@@ -201,8 +201,8 @@ func nextSteps(x *replica.Export) (steps []string) {
 		steps = append(steps, fmt.Sprintf("start ZooKeeper with -Djute.maxbuffer=%d at least: %q has %d bytes",
 			x.Largest+juteMax, x.LargestPath, x.Largest))
 	}
-	return append(steps, "copy the file to version-2 in the dataDir of each server, which is empty but for myid and owned by "+
-		"the server's user; then start them")
+	return append(steps, "copy the file to version-2 in the dataDir of each server, which is empty but for myid and owned "+
+		"by the server's user; then start them")
 }
 
 // shownLost bounds the sessions in the text.

@@ -108,7 +108,8 @@ func printPlan(w io.Writer, plan *founding.Plan, peers []membership.Peer) {
 		}
 		fmt.Fprintf(w, "  server %d (%s)%s: %s\n", p.ID, p.Addr, named, answer)
 	}
-	fmt.Fprint(w, `What will be done: the voters that are not named form an ensemble, without data unless they were imported.
+	fmt.Fprint(w, `What will be done: the voters that are not named form an ensemble, without data unless
+  some were imported.
 What may be lost: if a named server has data of this ensemble, ALL OF THEM. It cannot come into the new one, and nobody
   can see from here whether it has any. If the ensemble ever existed, start that server instead.
 `)

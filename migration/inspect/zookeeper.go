@@ -79,13 +79,13 @@ func judge(s *datadir.Snapshot, have *znode.ZooKeeperDigest) (text, note string,
 		return "", "", fmt.Errorf("the znodes have the digest %016x; want %016x, although nothing was changed "+
 			"while the snapshot was written", have[0], d.Value)
 	default:
-		return fmt.Sprintf("%016x", d.Value), fmt.Sprintf("the checksum fits; the digest is that of zxid %v, after the "+
-			"transactions that came while this was written", d.Zxid), nil
+		return fmt.Sprintf("%016x", d.Value), fmt.Sprintf("the checksum fits; the digest is that of zxid %v, after "+
+			"the transactions that came while this was written", d.Zxid), nil
 	}
 }
 
-// printLog prints a transaction log of ZooKeeper's. One that is written meanwhile may look damaged: what was read as its
-// end has become an entry that others follow. It is read on until that brings nothing new.
+// printLog prints a transaction log of ZooKeeper's. One that is written meanwhile may look damaged: what was read as
+// its end has become an entry that others follow. It is read on until that brings nothing new.
 func printLog(p *printer, path string) error {
 	if err := p.put(&fileItem{Kind: "file", File: path, Format: "log of ZooKeeper"}); err != nil {
 		return err
@@ -103,8 +103,8 @@ func printLog(p *printer, path string) error {
 			return err // which says what to do
 		case torn != nil:
 			end.Offset = torn.Offset
-			end.Note += fmt.Sprintf("; at byte %d it ends inside one, which was acknowledged to no one: %s", torn.Offset,
-				torn.Why)
+			end.Note += fmt.Sprintf("; at byte %d it ends inside one, which was acknowledged to no one: %s",
+				torn.Offset, torn.Why)
 		}
 		return p.put(end)
 	}

@@ -37,7 +37,9 @@ type Finding struct {
 const MaxSome = 10
 
 // Check compares the seed with a server's limits. It reads every znode.
-func (s *Seed) Check(l *Limits) ([]Finding, error) { return Check(s.machine.Tree(), s.machine.Sessions(), l) }
+func (s *Seed) Check(l *Limits) ([]Finding, error) {
+	return Check(s.machine.Tree(), s.machine.Sessions(), l)
+}
 
 // Check compares a state with a server's limits. It reads every znode.
 func Check(tree *znode.Tree, sessions *session.Table, l *Limits) ([]Finding, error) {

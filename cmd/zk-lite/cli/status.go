@@ -186,7 +186,7 @@ func printStatus(as output, c *cobra.Command, servers []fourletter.Server) error
 	for i := range servers {
 		v := newServerJSON(&servers[i], servers)
 		if v.Mirrors {
-			fmt.Fprintf(c.OutOrStdout(), "%s mirrors a ZooKeeper ensemble: zk-lite mirror status says how it stands\n", v.Server)
+			fmt.Fprintf(c.OutOrStdout(), "%s mirrors a ZooKeeper ensemble: see zk-lite mirror status\n", v.Server)
 		}
 		if v.CertificateDays != nil {
 			fmt.Fprintf(c.OutOrStdout(), "the certificate of %s expires in %g days\n", v.Server, *v.CertificateDays)

@@ -172,7 +172,9 @@ func (e *Ensemble) list(address func(*Server) string) string {
 func (e *Ensemble) Leader() (leader *Server) {
 	e.Servers[0].tb.Helper()
 	wait.Until(e.Servers[0].tb, "a ZooKeeper leads", func() bool {
-		i := slices.IndexFunc(e.Servers, func(s *Server) bool { return s.Mode() == "leader" || s.Mode() == "standalone" })
+		i := slices.IndexFunc(e.Servers, func(s *Server) bool {
+			return s.Mode() == "leader" || s.Mode() == "standalone"
+		})
 		if i >= 0 {
 			leader = e.Servers[i]
 		}
