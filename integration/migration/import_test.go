@@ -35,16 +35,15 @@ type origin struct {
 	requests int
 }
 
-// javaFlags start servers quickly.
+// javaFlags start servers quickly, which then delete containers and znodes with a TTL as soon as they may.
 func javaFlags() []string {
-	return []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+	return []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dznode.container.checkIntervalMs=200", "-Dznode.container.maxPerMinute=1000000"}
 }
 
-// config is that of all origins: containers are deleted soon, and logs and snapshots are small, so that there are many,
-// most of them fuzzy.
+// config is that of all origins: logs and snapshots are small, so that there are many, most of them fuzzy.
 func config(further ...string) []string {
-	return append([]string{"znode.container.checkIntervalMs=200", "znode.container.maxPerMinute=1000000", "snapCount=900",
-		"preAllocSize=1000", "reconfigEnabled=true", "autopurge.purgeInterval=0"}, further...)
+	return append([]string{"snapCount=900", "preAllocSize=1000", "reconfigEnabled=true", "autopurge.purgeInterval=0"}, further...)
 }
 
 // TestImport: what is in the data directory of a real ZooKeeper is what its clients saw.
@@ -104,7 +103,7 @@ func importAtRest(t *testing.T, o origin) {
 	got := listReplica(t, r)
 	compare(t, "read", want, got, nil)
 	if got.zxid != want.zxid {
-		t.Errorf("the last transaction is %s, want %s", got.zxid, want.zxid)
+		t.Errorf("the last transaction is %v, want %v", got.zxid, want.zxid)
 	}
 	z := o.imported(t, leader)
 	got, err := list(t, z.Leader().Addr(), cluster.SuperCredentials)
@@ -156,8 +155,9 @@ func importKilled(t *testing.T, o origin) {
 	}
 	got := listReplica(t, r)
 	l.checkKept(got.znodes)
-	// Sessions expire on a multiple of its tick.
-	again := zookeeper.Run(t, zookeeper.Options{Version: o.version, Servers: 1, Data: o.copyOf(t, newest), Flags: javaFlags(),
+	// It must change nothing before it is read: sessions expire on a multiple of its tick.
+	again := zookeeper.Run(t, zookeeper.Options{Version: o.version, Servers: 1, Data: o.copyOf(t, newest),
+		Flags:  append(javaFlags(), "-Dznode.container.checkIntervalMs=3600000"),
 		Config: []string{"tickTime=60000"}})
 	want, err := list(t, again.Servers[0].Address, zookeeper.Superuser)
 	if err != nil {

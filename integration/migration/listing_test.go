@@ -4,7 +4,6 @@ package migration_test
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ import (
 type listing struct {
 	znodes   []cluster.Znode // by path
 	sessions []string        // ids, as dump prints them, sorted
-	zxid     string
+	zxid     znode.Zxid
 }
 
 // list reads what a server shows to a superuser, with the sessions but its own.
@@ -54,25 +53,44 @@ func list(tb testing.TB, addr, superuser string) (l listing, err error) {
 	l.sessions = regexp.MustCompile("0x[0-9a-f]+").FindAllString(known, -1)
 	slices.Sort(l.sessions)
 	l.sessions = slices.Compact(l.sessions)
-	if text, err = fourletter.Ask(addr, "srvr"); err != nil {
-		return l, err
-	}
-	l.zxid = regexp.MustCompile("Zxid: (0x[0-9a-f]+)").FindStringSubmatch(text + "Zxid: 0x0")[1]
-	return l, nil
+	l.zxid, err = zxid(addr)
+	return l, err
 }
 
-// listAtRest is list of a server that no client uses but those of the sessions that are held, once the short sessions
-// have expired, and the containers and znodes with a TTL that are due have been deleted.
+// zxid is that of the last transaction at a server.
+func zxid(addr string) (z znode.Zxid, err error) {
+	text, err := fourletter.Ask(addr, "srvr")
+	if err != nil {
+		return 0, err
+	}
+	_, text, _ = strings.Cut(text, "Zxid: ")
+	_, err = fmt.Sscanf(text, "0x%x", &z)
+	return z, err
+}
+
+// settled is how long an ensemble without a transaction is at rest: containers and znodes with a TTL that are due, which
+// clients cannot tell from others, have been deleted.
+const settled = 3 * time.Second
+
+// listAtRest is list of a server that no client uses but those of the sessions that are held, once others have expired.
+// Meanwhile there is no transaction but the two of its own session.
 func listAtRest(tb testing.TB, addr, superuser string, held []string) (l listing) {
 	tb.Helper()
-	wait.Succeeds(tb, "the ensemble is at rest", func() (err error) {
+	var last znode.Zxid
+	var since time.Time
+	wait.Within(tb, "the ensemble is at rest", 5*time.Minute, func() error {
+		now, err := zxid(addr)
+		if now != last {
+			last, since = now, time.Now()
+		}
+		if err != nil || time.Since(since) < settled {
+			return fmt.Errorf("zxid %v: %w", now, err)
+		}
 		if l, err = list(tb, addr, superuser); err != nil {
 			return err
 		}
-		for i := range l.znodes {
-			if due(&l.znodes[i], held) {
-				return fmt.Errorf("%s is to be deleted", l.znodes[i].Path)
-			}
+		if l.zxid != last+2 {
+			return fmt.Errorf("zxid %v after %v", l.zxid, last)
 		}
 		if !slices.Equal(l.sessions, held) {
 			return fmt.Errorf("sessions %v, want %v", l.sessions, held)
@@ -84,19 +102,6 @@ func listAtRest(tb testing.TB, addr, superuser string, held []string) (l listing
 
 // id is a session's as dump prints it.
 func id(session znode.SessionID) string { return fmt.Sprintf("0x%x", uint64(session)) }
-
-// due reports whether servers will soon delete a znode: a session that has just expired is no longer listed.
-func due(z *cluster.Znode, held []string) bool {
-	switch owner := uint64(z.Stat.EphemeralOwner); {
-	case z.Stat.NumChildren > 0:
-		return false
-	case z.Stat.EphemeralOwner == math.MinInt64:
-		return z.Stat.Cversion > 0
-	case owner>>56 == 0xff:
-		return owner&(1<<40-1) < longTTL
-	}
-	return z.Stat.EphemeralOwner != 0 && !slices.Contains(held, id(z.Stat.EphemeralOwner))
-}
 
 // listReplica is the listing of a state in memory.
 func listReplica(tb testing.TB, r *replica.Replica) (l listing) {
@@ -118,7 +123,7 @@ func listReplica(tb testing.TB, r *replica.Replica) (l listing) {
 		l.sessions = append(l.sessions, id(s.ID))
 	}
 	slices.Sort(l.sessions)
-	l.zxid = r.Zxid.String()
+	l.zxid = r.Zxid
 	return l
 }
 
@@ -138,7 +143,7 @@ func compare(tb testing.TB, what string, want, got listing, lost func(z *cluster
 		g, ok := b[path]
 		switch {
 		case !ok:
-			report("%s is missing", path)
+			report("%.500s is missing", &w)
 		case w.String() == g.String():
 		case lost != nil && (withoutACL(w) == withoutACL(g) || unreadable(&w)) && lost(&g):
 			lostACLs++

@@ -119,8 +119,8 @@ func compareMirror(t *testing.T, e *zookeeper.Ensemble, z *cluster.Ensemble, l *
 	l.checkKept(want.znodes)
 	var m body.Mirror
 	wait.Succeeds(t, "the mirror has all transactions", func() error {
-		if m = askMirror(t, z, http.MethodGet, ""); m.Zxid != want.zxid {
-			return fmt.Errorf("%s, want zxid %s", show(m), want.zxid)
+		if m = askMirror(t, z, http.MethodGet, ""); m.Zxid != want.zxid.String() {
+			return fmt.Errorf("%s, want zxid %v", show(m), want.zxid)
 		}
 		return nil
 	})
