@@ -8,8 +8,9 @@ import "github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
 func origins() []origin {
 	return []origin{
 		{name: zookeeper.V34, version: zookeeper.V34, servers: 1, requests: 6000},
-		{name: zookeeper.V39 + " killed", version: zookeeper.V39, servers: 1, requests: 6000, killed: true, strict: true,
-			wrap: true, config: []string{"snapshot.compression.method=gz"}},
+		{name: zookeeper.V39 + " killed", version: zookeeper.V39, servers: 1, requests: 6000, killed: true,
+			strict: true,
+			wrap:   true, config: []string{"snapshot.compression.method=gz"}},
 		{name: zookeeper.V39, version: zookeeper.V39, servers: 1, requests: 6000},
 	}
 }

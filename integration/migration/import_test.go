@@ -43,7 +43,8 @@ func javaFlags() []string {
 
 // config is that of all origins: logs and snapshots are small, so that there are many, most of them fuzzy.
 func config(further ...string) []string {
-	return append([]string{"snapCount=900", "preAllocSize=1000", "reconfigEnabled=true", "autopurge.purgeInterval=0"}, further...)
+	return append([]string{"snapCount=900", "preAllocSize=1000", "reconfigEnabled=true",
+		"autopurge.purgeInterval=0"}, further...)
 }
 
 // TestImport: what is in the data directory of a real ZooKeeper is what its clients saw.
@@ -179,7 +180,8 @@ func importKilled(t *testing.T, o origin) {
 func (o *origin) imported(t *testing.T, s *zookeeper.Server) *cluster.Ensemble {
 	t.Helper()
 	// A session keeps its timeout, which its client asks for again.
-	z := cluster.Start(t, o.servers, cluster.Options{NotStarted: true, Config: map[string]string{"maxSessionTimeout": "60000"}})
+	z := cluster.Start(t, o.servers, cluster.Options{NotStarted: true,
+		Config: map[string]string{"maxSessionTimeout": "60000"}})
 	flags := []string{"--data-dir", s.DataDir()}
 	if logs := o.logDir(s); logs != "" {
 		flags = append(flags, "--log-dir", logs)
@@ -204,7 +206,8 @@ func (o *origin) load(t *testing.T, s *zookeeper.Server) *replica.Replica {
 		t.Fatalf("Load(%s) = %v", s.DataDir(), err)
 	}
 	t.Logf("read in %v: %d znodes, %d sessions, %d transactions after %+v, torn %v, digests %+v, warnings %q",
-		time.Since(begin), report.Znodes, report.Sessions, report.Transactions, report.Snapshot, report.Torn, report.Digests, report.Warnings)
+		time.Since(begin), report.Znodes, report.Sessions, report.Transactions, report.Snapshot, report.Torn,
+		report.Digests, report.Warnings)
 	digests := o.version >= zookeeper.V36 && !slices.Contains(o.config, "digest.enabled=false")
 	// A fuzzy snapshot may hold a change of the transaction after that of its digest.
 	if have := report.Digests.Equal > 0; have != digests || report.Digests.Spoilt > 1 && !o.root {

@@ -68,8 +68,8 @@ func zxid(addr string) (z znode.Zxid, err error) {
 	return z, err
 }
 
-// settled is how long an ensemble without a transaction is at rest: containers and znodes with a TTL that are due, which
-// clients cannot tell from others, have been deleted.
+// settled is after how long without a transaction an ensemble is at rest: containers and znodes with a TTL that are
+// due, which clients cannot tell from others, have been deleted.
 const settled = 3 * time.Second
 
 // listAtRest is list of a server that no client uses but those of the sessions that are held, once others have expired.
@@ -241,7 +241,8 @@ func (h *held) resume(tb testing.TB, addr string) {
 			return err
 		})
 		if c.Session.ID != old.Session.ID || c.Response.TimeoutMillis != old.Response.TimeoutMillis {
-			tb.Errorf("session %v resumed as %v with %d ms, want %d", old.Session.ID, c.Session.ID, c.Response.TimeoutMillis, old.Response.TimeoutMillis)
+			tb.Errorf("session %v resumed as %v with %d ms, want %d", old.Session.ID, c.Session.ID,
+				c.Response.TimeoutMillis, old.Response.TimeoutMillis)
 		}
 		if err := c.Close(); err != nil {
 			tb.Errorf("closing session %v: %v", old.Session.ID, err)

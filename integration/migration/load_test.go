@@ -40,8 +40,10 @@ type load struct {
 
 	mu     sync.Mutex // protects the fields below
 	counts map[string]int
-	asked  map[string][][]znode.ACL // the ACLs that were asked for, by path; of a sequential znode without its number
-	kept   map[string]string        // data of the znodes whose create was acknowledged, and that no client touches again
+	// asked has the ACLs that were asked for, by path; of a sequential znode without its number.
+	asked map[string][][]znode.ACL
+	// kept is the data of the znodes whose create was acknowledged, and that no client touches again.
+	kept map[string]string
 }
 
 // ahead is how many requests a worker sends before the first is answered.
@@ -142,7 +144,8 @@ func (l *load) openSessions() {
 			return
 		}
 		for k := range 4 {
-			c.Send(wire.OpCreate, &wire.CreateRequest{Path: fmt.Sprintf("/e%d-%d", i, k), ACL: znode.OpenACL, Mode: znode.Ephemeral})
+			c.Send(wire.OpCreate, &wire.CreateRequest{Path: fmt.Sprintf("/e%d-%d", i, k), ACL: znode.OpenACL,
+				Mode: znode.Ephemeral})
 		}
 		_, err := c.Do(wire.OpExists, &wire.ExistsRequest{Path: "/"})
 		if l.count("session", err); i%2 == 0 {
@@ -248,7 +251,9 @@ func (l *load) asks(body wire.Request) {
 func (l *load) hasAsked(z *cluster.Znode) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(slices.Concat(l.asked[z.Path], l.asked[z.Path[:max(0, len(z.Path)-10)]]), func(list []znode.ACL) bool {
-		return slices.Equal(list, z.ACL) || slices.ContainsFunc(list, func(a znode.ACL) bool { return a.ID.Scheme == "auth" })
-	})
+	return slices.ContainsFunc(slices.Concat(l.asked[z.Path], l.asked[z.Path[:max(0, len(z.Path)-10)]]),
+		func(list []znode.ACL) bool {
+			return slices.Equal(list, z.ACL) || slices.ContainsFunc(list,
+				func(a znode.ACL) bool { return a.ID.Scheme == "auth" })
+		})
 }

@@ -61,7 +61,8 @@ func TestMirror(t *testing.T) {
 }
 
 func (c *mirrorCase) run(t *testing.T) {
-	o := zookeeper.Options{Version: c.version, Servers: 3, Config: config("snapCount=10000"), Flags: append(javaFlags(), "-Xmx1200m")}
+	o := zookeeper.Options{Version: c.version, Servers: 3, Config: config("snapCount=10000"),
+		Flags: append(javaFlags(), "-Xmx1200m")}
 	if c.tls {
 		o.WithTLS(t, certs.Authority(t, "quorum"))
 	}
@@ -82,7 +83,8 @@ func (c *mirrorCase) run(t *testing.T) {
 	begin, spent := time.Now(), cpu(t, z)
 	from := e.Quorum()
 	if c.masters {
-		from = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", e.Servers[0].Port, e.Servers[1].Port, e.Servers[2].Port)
+		from = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", e.Servers[0].Port, e.Servers[1].Port,
+			e.Servers[2].Port)
 	}
 	askMirror(t, z, http.MethodPost, fmt.Sprintf(`{"from":["%s"]}`, strings.ReplaceAll(from, ",", `","`)))
 	following(t, z)
@@ -101,7 +103,8 @@ func (c *mirrorCase) run(t *testing.T) {
 		}
 	}
 	l.end()
-	t.Logf("%d leaders killed, %.0f requests per second in %v", kills, float64(l.requests())/time.Since(begin).Seconds(), time.Since(begin))
+	t.Logf("%d leaders killed, %.0f requests per second in %v", kills,
+		float64(l.requests())/time.Since(begin).Seconds(), time.Since(begin))
 	if c.sound {
 		t.Logf("zk-lite's servers took %v of CPU in %v", cpu(t, z)-spent, time.Since(begin))
 	}
@@ -238,7 +241,8 @@ func TestMirror_Million(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := r.Digest()
-	e := zookeeper.Run(t, zookeeper.Options{Version: zookeeper.V39, Servers: 3, Data: dir, Flags: append(javaFlags(), "-Xmx1500m")})
+	e := zookeeper.Run(t, zookeeper.Options{Version: zookeeper.V39, Servers: 3, Data: dir,
+		Flags: append(javaFlags(), "-Xmx1500m")})
 	z := cluster.Start(t, 3, cluster.Options{})
 	begin, spent := time.Now(), cpu(t, z)
 	askMirror(t, z, http.MethodPost, fmt.Sprintf(`{"from":["%s"]}`, strings.ReplaceAll(e.Quorum(), ",", `","`)))
@@ -256,6 +260,7 @@ func TestMirror_Million(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Digest() != want || got.Tree.Size().Znodes != r.Tree.Size().Znodes {
-		t.Errorf("%d znodes with the digest %x, want %d and %x", got.Tree.Size().Znodes, got.Digest(), r.Tree.Size().Znodes, want)
+		t.Errorf("%d znodes with the digest %x, want %d and %x", got.Tree.Size().Znodes, got.Digest(),
+			r.Tree.Size().Znodes, want)
 	}
 }

@@ -136,7 +136,8 @@ func acl(perms znode.Perms, scheme, id string) znode.ACL {
 // acl is a list of any kind that the servers take.
 func (w *worker) acl() []znode.ACL {
 	lists := [][]znode.ACL{
-		{acl(znode.PermRead, "world", "anyone")}, {acl(znode.PermAll, "digest", "bob:xyz=")}, {acl(znode.PermAll, "auth", "")},
+		{acl(znode.PermRead, "world", "anyone")}, {acl(znode.PermAll, "digest", "bob:xyz=")},
+		{acl(znode.PermAll, "auth", "")},
 		{acl(3, "ip", "10.0.0.0/8"), acl(znode.PermAll, "world", "anyone")}, {acl(31, "digest", "jürgen:Ünicode=")},
 		{acl(0, "digest", "none:at all")}, {acl(1, "ip", "192.168.7.9")},
 	}
@@ -197,7 +198,8 @@ func (w *worker) next() (q request) {
 		made.Path, made.Mode = w.base+"/s-", znode.PersistentSequential
 		q = request{name: "create sequential", op: wire.OpCreate, body: made}
 	case k < 21: // where the counter is at its end
-		q = request{name: "create in /wrap", op: wire.OpCreate, body: create("/wrap/s", data, znode.PersistentSequential)}
+		q = request{name: "create in /wrap", op: wire.OpCreate, body: create("/wrap/s", data,
+			znode.PersistentSequential)}
 	case k < 26:
 		made.Mode = znode.Mode(1 + 2*w.rand.IntN(2))
 		q, grows = request{name: "create ephemeral", op: wire.OpCreate, body: made}, fresh
@@ -207,7 +209,8 @@ func (w *worker) next() (q request) {
 	case k < 40:
 		q, grows = w.create2(made), fresh
 	case k < 52:
-		q = request{name: "setData", op: wire.OpSetData, body: &wire.SetDataRequest{Path: some, Data: data, Version: -1}}
+		q = request{name: "setData", op: wire.OpSetData, body: &wire.SetDataRequest{Path: some, Data: data,
+			Version: -1}}
 	case k < 60:
 		q = request{name: "setACL", op: wire.OpSetACL, body: &wire.SetACLRequest{Path: some, ACL: w.acl(), Version: -1}}
 	case k < 75:
@@ -240,7 +243,8 @@ func (w *worker) create2(made *wire.CreateRequest) request {
 		made.Mode = znode.Container
 		return request{name: "create container", op: wire.OpCreateContainer, body: made}
 	}
-	ttl := &wire.CreateTTLRequest{Path: made.Path, Data: made.Data, ACL: made.ACL, TTLMillis: longTTL + int64(k), Mode: znode.PersistentTTL}
+	ttl := &wire.CreateTTLRequest{Path: made.Path, Data: made.Data, ACL: made.ACL, TTLMillis: longTTL + int64(k),
+		Mode: znode.PersistentTTL}
 	if k == 8 {
 		ttl.TTLMillis = int64(1 + w.rand.IntN(2000))
 	} else if k == 9 {
@@ -278,8 +282,10 @@ func (w *worker) multi(made *wire.CreateRequest) *wire.MultiRequest {
 		&wire.SetDataRequest{Path: path, Data: w.data(), Version: 0}, &wire.CheckRequest{Path: path, Version: 1},
 		&wire.DeleteRequest{Path: path + "e", Version: -1})
 	if !w.old {
-		more := ops(&wire.CreateTTLRequest{Path: path + "t", ACL: w.acl(), TTLMillis: longTTL, Mode: znode.PersistentTTL},
-			create(path+"q", nil, znode.Container), create(path+"q/x", nil, znode.Persistent), create(path+"r", nil, znode.Persistent))
+		more := ops(&wire.CreateTTLRequest{Path: path + "t", ACL: w.acl(), TTLMillis: longTTL,
+			Mode: znode.PersistentTTL},
+			create(path+"q", nil, znode.Container), create(path+"q/x", nil, znode.Persistent),
+			create(path+"r", nil, znode.Persistent))
 		more.Ops[1].Type, more.Ops[3].Type = wire.OpCreateContainer, wire.OpCreate2
 		m.Ops = append(m.Ops, more.Ops...)
 	}
@@ -300,9 +306,11 @@ func (w *worker) odd(made *wire.CreateRequest) request {
 	case k == 6:
 		made.Path = w.base + "//x"
 	case k == 7 && !w.old:
-		return request{name: "deleteContainer", op: wire.OpDeleteContainer, body: &wire.DeleteContainerRequest{Path: w.some()}}
+		return request{name: "deleteContainer", op: wire.OpDeleteContainer,
+			body: &wire.DeleteContainerRequest{Path: w.some()}}
 	case k == 8 && w.root:
-		return request{name: "setData of /", op: wire.OpSetData, body: &wire.SetDataRequest{Path: "/", Data: w.data(), Version: -1}}
+		return request{name: "setData of /", op: wire.OpSetData, body: &wire.SetDataRequest{Path: "/",
+			Data: w.data(), Version: -1}}
 	case k == 9:
 		made.Path, made.Mode = fmt.Sprintf("/r%s-%d", w.base[1:], w.n), znode.Ephemeral
 	case k == 10: // deep
@@ -312,7 +320,8 @@ func (w *worker) odd(made *wire.CreateRequest) request {
 		}
 		return request{name: "multi", op: wire.OpMulti, body: m}
 	default:
-		return request{name: "setACL", op: wire.OpSetACL, body: &wire.SetACLRequest{Path: w.some(), ACL: znode.OpenACL, Version: 9999}}
+		return request{name: "setACL", op: wire.OpSetACL, body: &wire.SetACLRequest{Path: w.some(),
+			ACL: znode.OpenACL, Version: 9999}}
 	}
 	return request{name: "create", op: wire.OpCreate, body: made}
 }

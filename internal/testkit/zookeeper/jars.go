@@ -59,8 +59,8 @@ func Jars(version string) (string, error) {
 		return classPath, nil
 	}
 	if err := fetch(want, dir); err != nil {
-		return "", fmt.Errorf("fetching ZooKeeper %s from Maven Central (Debian: apt-get install maven): %w", version,
-			err)
+		return "", fmt.Errorf("fetching ZooKeeper %s from Maven Central (Debian: apt-get install maven): %w",
+			version, err)
 	}
 	return classPath, nil
 }

@@ -173,7 +173,8 @@ func (e *Ensemble) Leader() (leader *Server) {
 	e.Servers[0].tb.Helper()
 	wait.Until(e.Servers[0].tb, "a ZooKeeper leads", func() bool {
 		i := slices.IndexFunc(e.Servers, func(s *Server) bool {
-			return s.Mode() == "leader" || s.Mode() == "standalone"
+			mode := s.Mode()
+			return mode == "leader" || mode == "standalone"
 		})
 		if i >= 0 {
 			leader = e.Servers[i]
