@@ -209,8 +209,8 @@ func (m *Mirror) watch(ctx context.Context, cancel context.CancelCauseFunc, term
 		case !on || now.Begun != begun:
 			cancel(errEnded)
 		case m.digests.stay(&now, time.Now()):
-			cancel(fmt.Errorf("%w: since zxid %v no digest has fitted, for %v; %d of %d have differed, first that of %v",
-				ErrDiffers, now.DiffersSince, patience, now.Differing, now.Compared, now.FirstDiffering))
+			cancel(fmt.Errorf("%w: since zxid %v no digest has fitted, for %v; %d of %d have differed, first that of "+
+				"%v", ErrDiffers, now.DiffersSince, patience, now.Differing, now.Compared, now.FirstDiffering))
 		}
 	}
 }
@@ -227,7 +227,8 @@ func (m *Mirror) ended(err error) (pause bool) {
 	case errors.Is(err, errDeposed), errors.Is(err, errEnded), errors.Is(err, context.Canceled):
 		m.rest()
 		return false
-	case errors.As(err, &truncated), errors.Is(err, ErrDiffers), errors.Is(err, ErrNoRoom), errors.Is(err, ErrUnreadable):
+	case errors.As(err, &truncated), errors.Is(err, ErrDiffers), errors.Is(err, ErrNoRoom),
+		errors.Is(err, ErrUnreadable):
 		m.failed(err, true, now.Begun)
 		log.Error("the mirror of ZooKeeper has stopped, and waits for zk-lite mirror --restart", "error", err,
 			"zxid", now.Zxid)

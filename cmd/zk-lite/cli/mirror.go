@@ -90,8 +90,8 @@ func originServers(c *cobra.Command, from, file string) (servers []string, err e
 		return nil, err
 	}
 	if secure {
-		fmt.Fprintf(c.ErrOrStderr(), "%s asks for TLS or SASL between servers: the setting mirror.config of our servers "+
-			"must name such a file\n", file)
+		fmt.Fprintf(c.ErrOrStderr(), "%s asks for TLS or SASL between servers: the setting mirror.config of our "+
+			"servers must name such a file\n", file)
 	}
 	return servers, nil
 }
@@ -223,8 +223,8 @@ func progressOf(m *body.Mirror) string {
 	o := m.Origin
 	switch m.State {
 	case "receiving":
-		return fmt.Sprintf("connected to %s, the leader of epoch %d, which sends what is missing (%s)", o.Leader, o.Epoch,
-			o.Sync)
+		return fmt.Sprintf("connected to %s, the leader of epoch %d, which sends what is missing (%s)",
+			o.Leader, o.Epoch, o.Sync)
 	case "loading":
 		return fmt.Sprintf("received %d znodes; %s of them are in our log", o.SnapshotZnodes, sizeText(o.SnapshotBytes))
 	case "following":
@@ -285,8 +285,8 @@ func printMirror(out io.Writer, m *body.Mirror) error {
 		line("zxid there", "%s%s", orDash(o.Zxid), behind)
 		line("leader there", "%s, epoch %d", orDash(o.Leader), o.Epoch)
 		line("lag", "p50 %g ms, p99 %g ms, last %g ms", o.LagP50MS, o.LagP99MS, o.LagMS)
-		line("transactions", "%d, in %s, since server %d started", o.Transactions, count(int(o.Connections), "connection"),
-			m.Server)
+		line("transactions", "%d, in %s, since server %d started", o.Transactions,
+			count(int(o.Connections), "connection"), m.Server)
 	}
 	if len(m.From) > 0 {
 		d := &m.Digests
@@ -326,7 +326,7 @@ The ZooKeeper ensemble goes on, so from then on the two differ.`,
 		case now.State == "off":
 			return &conflictError{"nothing is mirrored"}
 		case !yes:
-			err := askYes(c, fmt.Sprintf("End the mirror of %s at zxid %s? To go on with it later takes a new ensemble.",
+			err := askYes(c, fmt.Sprintf("End the mirror of %s at zxid %s? To begin it again takes a new ensemble.",
 				strings.Join(now.From, ","), orDash(now.Zxid)))
 			if err != nil {
 				return err
