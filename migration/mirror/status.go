@@ -70,7 +70,7 @@ func (m *Mirror) Status() Status {
 	if m.here.learner != nil {
 		l := m.here.learner.Status()
 		s.Received, s.Proposed = l.Received, l.Proposed
-		if l.Synced && s.Phase == Receiving {
+		if l.Synced && s.Phase == Receiving && s.Loaded { // a snapshot may have come, and wait for its turn
 			s.Phase = Following
 		}
 	}
