@@ -197,7 +197,7 @@ func (s *Server) condition() (string, bool) {
 	mirrors := false
 	s.server.View(func(v *server.View) { _, mirrors = v.Machine().Mirror() })
 	switch {
-	case mirrors && s.server.SourceLost():
+	case mirrors && s.server.Source.Lost():
 		return fmt.Sprintf("mirroring ZooKeeper, whose leader is out of reach, as %s, and taking no clients; server %d leads",
 			x.Role, x.Leader), true
 	case mirrors:

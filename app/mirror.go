@@ -38,7 +38,7 @@ func (s *Server) startMirror(o *Options) error {
 			return learner.New(c)
 		},
 	})
-	s.server.SetCarrier(m.Mirror)
+	s.server.Source.SetCarrier(m.Mirror)
 	go func() {
 		defer close(m.done)
 		m.Run(ctx)

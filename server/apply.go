@@ -158,7 +158,7 @@ func (h *handler) StateReplaced(m *state.Machine) {
 	s.current.machine = m
 	s.changes.Restart(m.Zxid())
 	s.ends.end(func(id znode.SessionID) bool { return m.Sessions().Get(id) == nil })
-	s.relays.loseAll()
+	s.Source.loseAll()
 	s.conns.disconnectAll(ReasonReset)
 }
 

@@ -194,7 +194,7 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if _, err := c.enqueue(request{op: op, write: true}); err != nil {
 		return err
 	}
-	if err := c.server.consensus.Propose(cmd, c.server.relays.waiter(c, cmd)); err != nil {
+	if err := c.server.consensus.Propose(cmd, c.server.Source.waiter(c, cmd)); err != nil {
 		c.mu.Lock()
 		c.broken = true // earlier requests still get their answers
 		c.mu.Unlock()
@@ -251,7 +251,7 @@ func (c *Conn) clearLocked() { c.queue, c.bytes = fifo.Queue[request]{}, 0 }
 // after it are answered here and now, before the next write is applied:
 // requests of a client are executed in the order it sent them.
 func (c *Conn) Applied(r *state.Result) {
-	if c.server.relays.follows(r, c) {
+	if c.server.Source.follows(r, c) {
 		return
 	}
 	v := &c.server.current
@@ -309,7 +309,7 @@ func (c *Conn) Close(reason string) {
 	id := c.session
 	c.mu.Unlock()
 	c.room.Broadcast()
-	c.server.relays.room.Broadcast()
+	c.server.Source.room.Broadcast()
 	watches := c.watcher.Paths()
 	c.server.watches.Drop(c.watcher)
 	if c.server.conns.remove(c, id) {

@@ -32,7 +32,7 @@ func (s *Server) housekeeping() {
 			// Also when none was touched: the leader's answer shows that it is in touch
 			// with a majority. While an entry keeps this server from reading what clients
 			// send, it answers for those that are connected.
-			s.keepOwnSession()
+			s.Source.keepOwnSession()
 			s.consensus.Touch(s.conns.takeTouched(busy))
 			s.expire(now)
 			s.catchUp.upToDate()

@@ -33,7 +33,7 @@ func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error)
 	}
 	w := &await{server: s, begun: time.Now(), done: make(chan struct{})}
 	sent := *c
-	if err := s.sessionFor(ctx, &sent); err != nil {
+	if err := s.Source.sessionFor(ctx, &sent); err != nil {
 		return state.Result{}, err
 	}
 	if err := s.Propose(&sent, w); err != nil {
@@ -63,7 +63,7 @@ type await struct {
 }
 
 func (w *await) Applied(r *state.Result) {
-	if w.server.relays.follows(r, w) {
+	if w.server.Source.follows(r, w) {
 		return
 	}
 	w.result = *r

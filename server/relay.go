@@ -28,9 +28,6 @@ type Carrier interface {
 	Touched(ids []znode.SessionID)
 }
 
-// SetCarrier sets the server's Carrier. It is called at most once.
-func (s *Server) SetCarrier(c Carrier) { s.relays.carrier.Store(&c) }
-
 // The bounds of the relays of this server's connections that have no outcome yet. More clients than that wait, so that
 // few servers together stay far below state.MaxRelays and state.MaxRelayBytes.
 const (
@@ -38,14 +35,15 @@ const (
 	maxRelayBytes = 8 << 20
 )
 
-// relaying is a server's part in relays.
-type relaying struct {
+// Source is the ensemble that is mirrored, as a server knows it: whether it is in reach, and what waits for it.
+type Source struct {
+	srv     *Server
 	carrier atomic.Pointer[Carrier]
 	on      atomic.Bool // the state is a mirror
 	// offline is when its source was lost, since Server.started; online: it was not.
 	offline atomic.Int64
 
-	waiting map[uint64]forward.Waiter // by number; protected by the view lock, held alone
+	waiting map[uint64]forward.Waiter // by number; used with the view lock held alone
 
 	mu    sync.Mutex // protects the fields below
 	room  *sync.Cond // on mu: count or bytes have become less, or a connection was closed
@@ -56,22 +54,25 @@ type relaying struct {
 	own     atomic.Int64
 }
 
-// Values of relaying.offline.
+// Values of Source.offline.
 const (
 	online = math.MaxInt64
 	never  = math.MinInt64 / 2 // it was not in reach since a state was loaded
 )
 
-func newRelaying() *relaying {
-	r := &relaying{waiting: map[uint64]forward.Waiter{}}
+func newSource(s *Server) *Source {
+	r := &Source{srv: s, waiting: map[uint64]forward.Waiter{}}
 	r.room = sync.NewCond(&r.mu)
 	r.offline.Store(online)
 	return r
 }
 
+// SetCarrier sets the server's Carrier. It is called at most once.
+func (x *Source) SetCarrier(c Carrier) { x.carrier.Store(&c) }
+
 // Relayed implements consensus.Handler.
 func (h *handler) Relayed(number uint64, r *state.Result) {
-	x := h.srv.relays
+	x := h.srv.Source
 	if r == nil {
 		if c := x.carrier.Load(); c != nil {
 			(*c).Wake()
@@ -91,7 +92,7 @@ func (h *handler) Relayed(number uint64, r *state.Result) {
 
 // follows keeps the waiter of a command that was relayed, and reports whether that was so. If the command was dropped
 // at once, its waiter is Lost.
-func (x *relaying) follows(r *state.Result, w forward.Waiter) bool {
+func (x *Source) follows(r *state.Result, w forward.Waiter) bool {
 	switch {
 	case r.Relay != 0:
 		x.waiting[r.Relay] = w
@@ -104,7 +105,7 @@ func (x *relaying) follows(r *state.Result, w forward.Waiter) bool {
 }
 
 // loseAll gives up all relays: the state was replaced.
-func (x *relaying) loseAll() {
+func (x *Source) loseAll() {
 	for number, w := range x.waiting {
 		delete(x.waiting, number)
 		w.Lost()
@@ -112,7 +113,7 @@ func (x *relaying) loseAll() {
 }
 
 // note takes in what the state mirrors after an entry; since is its time after Server.started.
-func (x *relaying) note(m state.Mirror, on bool, since time.Duration) {
+func (x *Source) note(m state.Mirror, on bool, since time.Duration) {
 	x.on.Store(on)
 	switch {
 	case !on || m.Online:
@@ -132,7 +133,7 @@ type relayedWrite struct {
 
 // Applied implements forward.Waiter.
 func (w *relayedWrite) Applied(r *state.Result) {
-	if x := w.c.server.relays; !x.follows(r, w) {
+	if x := w.c.server.Source; !x.follows(r, w) {
 		x.leave(w.size)
 		w.c.Applied(r)
 	}
@@ -140,12 +141,12 @@ func (w *relayedWrite) Applied(r *state.Result) {
 
 // Lost implements forward.Waiter.
 func (w *relayedWrite) Lost() {
-	w.c.server.relays.leave(w.size)
+	w.c.server.Source.leave(w.size)
 	w.c.Lost()
 }
 
 // waiter returns the Waiter of a command of c. If it may be relayed, it waits until there is room, or c is closed.
-func (x *relaying) waiter(c *Conn, cmd *state.Command) forward.Waiter {
+func (x *Source) waiter(c *Conn, cmd *state.Command) forward.Waiter {
 	if !x.on.Load() {
 		return c
 	}
@@ -160,7 +161,7 @@ func (x *relaying) waiter(c *Conn, cmd *state.Command) forward.Waiter {
 	return w
 }
 
-func (x *relaying) leave(size int) {
+func (x *Source) leave(size int) {
 	x.mu.Lock()
 	x.count--
 	x.bytes -= size
@@ -176,26 +177,26 @@ func (c *Conn) ended() bool {
 }
 
 // silence is for how long the ensemble that is mirrored has been out of reach: 0 while it is not, or nothing is mirrored.
-func (s *Server) silence() time.Duration {
-	since := s.relays.offline.Load()
+func (x *Source) silence() time.Duration {
+	since := x.offline.Load()
 	if since == online {
 		return 0
 	}
-	return max(time.Since(s.started)-time.Duration(since), 1)
+	return max(time.Since(x.srv.started)-time.Duration(since), 1)
 }
 
 // TakesClients reports whether clients may connect: the server is Serving and, if it mirrors, the ensemble that carries
-// out their writes is in reach, or was a short while ago.
-func (s *Server) TakesClients() bool { return s.Serving() && !s.SourceLost() }
+// out their writes is not Lost.
+func (x *Source) TakesClients() bool { return x.srv.Serving() && !x.Lost() }
 
-// SourceLost reports whether an ensemble is mirrored that has been out of reach for longer than clients are kept.
-func (s *Server) SourceLost() bool {
-	return s.silence() > s.cfg.patience(s.cfg.MinSessionTimeout)
+// Lost reports whether an ensemble is mirrored that has been out of reach for longer than clients are kept.
+func (x *Source) Lost() bool {
+	return x.silence() > x.srv.cfg.patience(x.srv.cfg.MinSessionTimeout)
 }
 
 // password returns that of a new session. While the state is a mirror, it is the one that ZooKeeper's servers give.
-func (s *Server) password(id znode.SessionID) session.Password {
-	if s.relays.on.Load() {
+func (x *Source) password(id znode.SessionID) session.Password {
+	if x.on.Load() {
 		return session.CompatiblePassword(id)
 	}
 	return newPassword()
@@ -206,16 +207,15 @@ const ownTimeout = 30 * time.Second
 
 // ownSession returns the server's own session: ZooKeeper carries out no write without one, and clients over HTTP may
 // have none. It opens one if there is none.
-func (s *Server) ownSession(ctx context.Context) (znode.SessionID, error) {
-	x := s.relays
+func (x *Source) ownSession(ctx context.Context) (znode.SessionID, error) {
 	x.opening.Lock()
 	defer x.opening.Unlock()
 	id, have := znode.SessionID(x.own.Load()), false
-	s.View(func(v *View) { have = v.machine.Sessions().Get(id) != nil })
+	x.srv.View(func(v *View) { have = v.machine.Sessions().Get(id) != nil })
 	if have {
 		return id, nil
 	}
-	r, err := s.Do(ctx, s.NewSession(ownTimeout))
+	r, err := x.srv.Do(ctx, x.srv.NewSession(ownTimeout))
 	switch {
 	case err != nil:
 		return 0, err
@@ -231,8 +231,8 @@ func (s *Server) ownSession(ctx context.Context) (znode.SessionID, error) {
 var ErrSourceLost = errors.New("this ensemble mirrors ZooKeeper, whose leader is out of reach")
 
 // sessionFor gives a command of a client without a session the server's own, if it is relayed. Errors: ErrSourceLost.
-func (s *Server) sessionFor(ctx context.Context, c *state.Command) (err error) {
-	if !s.relays.on.Load() {
+func (x *Source) sessionFor(ctx context.Context, c *state.Command) (err error) {
+	if !x.on.Load() {
 		return nil
 	}
 	switch c.Op {
@@ -243,19 +243,19 @@ func (s *Server) sessionFor(ctx context.Context, c *state.Command) (err error) {
 	}
 	owned := func(o state.Command) bool { return o.Mode.Ephemeral() }
 	switch {
-	case s.SourceLost():
+	case x.Lost():
 		return ErrSourceLost
 	case c.Session != 0, owned(*c), slices.ContainsFunc(c.Ops, owned):
 		return nil // an ephemeral would be the server's; it is refused
 	}
-	c.Session, err = s.ownSession(ctx)
+	c.Session, err = x.ownSession(ctx)
 	c.Flags |= state.FlagAnyServer
 	return err
 }
 
 // keepOwnSession keeps the server's own session alive.
-func (s *Server) keepOwnSession() {
-	if id := s.relays.own.Load(); id != 0 && s.relays.on.Load() {
-		s.Touch(znode.SessionID(id))
+func (x *Source) keepOwnSession() {
+	if id := x.own.Load(); id != 0 && x.on.Load() {
+		x.srv.Touch(znode.SessionID(id))
 	}
 }

@@ -37,7 +37,7 @@ func (l *leader) Touched(ids []znode.SessionID) { l.heard = append(l.heard, ids.
 func (k *kit) relaying() *leader {
 	k.tb.Helper()
 	l := &leader{k: k, zxid: 5<<32 | 7}
-	k.srv.SetCarrier(l)
+	k.srv.Source.SetCarrier(l)
 	k.mirror(zookeeper(k.tb, l.zxid))
 	l.step(state.MirrorLost, nil)
 	l.step(state.MirrorOnline, nil)
@@ -164,8 +164,8 @@ func TestConn_Relayed_Order(t *testing.T) {
 	k.log.drain()
 	l.answer()
 	c.expect("the end", "close: OK")
-	if len(l.k.srv.relays.waiting) != 0 || l.k.srv.relays.count != 0 {
-		t.Errorf("%d waiters, %d relays; want none", len(l.k.srv.relays.waiting), l.k.srv.relays.count)
+	if len(l.k.srv.Source.waiting) != 0 || l.k.srv.Source.count != 0 {
+		t.Errorf("%d waiters, %d relays; want none", len(l.k.srv.Source.waiting), l.k.srv.Source.count)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestConn_Relayed_Lost(t *testing.T) {
 	k.log.drain()
 	l.answer()
 	idle.expect("the next connection", "create /b: OK")
-	if got := k.srv.relays.count; got != 0 {
+	if got := k.srv.Source.count; got != 0 {
 		t.Errorf("%d relays count, want 0", got)
 	}
 }
@@ -243,7 +243,7 @@ func TestConn_Relayed_StateReplaced(t *testing.T) {
 func TestServer_Relayed_SourceLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, nil)
-		if k.mirror(zookeeper(t, 5<<32|7)); k.srv.TakesClients() {
+		if k.mirror(zookeeper(t, 5<<32|7)); k.srv.Source.TakesClients() {
 			t.Error("clients are taken before ZooKeeper's leader was found")
 		}
 		l := &leader{k: k, zxid: 5<<32 | 7}
@@ -259,7 +259,7 @@ func TestServer_Relayed_SourceLost(t *testing.T) {
 			l.step(state.MirrorOnline, nil)
 			l.step(state.MirrorLost, nil)
 			clock.Sleep(tt.after)
-			if got := k.srv.TakesClients(); got != tt.takes {
+			if got := k.srv.Source.TakesClients(); got != tt.takes {
 				t.Errorf("%v after the loss clients are taken: %v, want %v", tt.after, got, tt.takes)
 			}
 		}
@@ -273,11 +273,11 @@ func TestServer_Relayed_SourceLost(t *testing.T) {
 			t.Errorf("a barrier: %v, want %v", err, ErrSourceLost)
 		}
 		l.step(state.MirrorOnline, nil)
-		if !k.srv.TakesClients() {
+		if !k.srv.Source.TakesClients() {
 			t.Error("clients are not taken when ZooKeeper's leader is back")
 		}
 		l.step(state.MirrorStop, nil)
-		if !k.srv.TakesClients() {
+		if !k.srv.Source.TakesClients() {
 			t.Error("clients are not taken after the mirror")
 		}
 	})
@@ -313,9 +313,9 @@ func TestServer_Relayed_WithoutSession(t *testing.T) {
 	if r := do(&create); r.Code != znode.OK || r.Path != "/b" || r.Stat.Czxid != l.zxid || create.Session != 0 {
 		t.Errorf("a create: %+v of session %v, want /b, and the command as it was", r, create.Session)
 	}
-	own := znode.SessionID(k.srv.relays.own.Load())
-	if r := do(&state.Command{Op: state.OpSetData, Path: "/b", Version: -1}); r.Code != znode.OK || znode.SessionID(k.srv.relays.own.Load()) != own {
-		t.Errorf("another write: %+v in session %v, want OK in %v", r, k.srv.relays.own.Load(), own)
+	own := znode.SessionID(k.srv.Source.own.Load())
+	if r := do(&state.Command{Op: state.OpSetData, Path: "/b", Version: -1}); r.Code != znode.OK || znode.SessionID(k.srv.Source.own.Load()) != own {
+		t.Errorf("another write: %+v in session %v, want OK in %v", r, k.srv.Source.own.Load(), own)
 	}
 	for _, c := range []state.Command{
 		{Op: state.OpCreate, Path: "/e", ACL: znode.OpenACL, Mode: znode.Ephemeral},
@@ -326,7 +326,7 @@ func TestServer_Relayed_WithoutSession(t *testing.T) {
 			t.Errorf("%v: %v, want %v", c.Op, r.Code, znode.ErrNotReadOnly)
 		}
 	}
-	k.srv.keepOwnSession()
+	k.srv.Source.keepOwnSession()
 	k.log.Touch(k.srv.conns.takeTouched(false))
 	if got := fmt.Sprint(l.heard); !strings.Contains(got, own.String()) {
 		t.Errorf("heard %s, want %v", got, own)
@@ -368,7 +368,7 @@ func TestConn_Relayed_Bound(t *testing.T) {
 		}
 		k.log.drain()
 		l.answerAll()
-		if got := k.srv.relays; got.count != 0 || got.bytes != 0 {
+		if got := k.srv.Source; got.count != 0 || got.bytes != 0 {
 			t.Errorf("%d relays with %d bytes count, want none", got.count, got.bytes)
 		}
 	})

@@ -85,7 +85,8 @@ type Server struct {
 	ensemble  Ensemble
 	handler   handler
 	admission admission
-	relays    *relaying
+	// Source is the ensemble that is mirrored; it is idle while none is.
+	Source *Source
 
 	view     viewLock // protects current, what it leads to, and the record of changes
 	current  View
@@ -122,7 +123,6 @@ func New(cfg Config) *Server {
 		conns:    newConnections(),
 		ends:     sessionEnds{waiting: map[znode.SessionID]map[*sessionEnd]struct{}{}},
 		sessions: session.NewTracker(cfg.Tick),
-		relays:   newRelaying(),
 		stop:     make(chan struct{}),
 	}
 	if cfg.ExtendedTypes {
@@ -132,6 +132,7 @@ func New(cfg Config) *Server {
 		s.flags |= state.FlagEnforceQuota
 	}
 	s.admission.srv, s.catchUp.srv = s, s
+	s.Source = newSource(s)
 	s.handler.srv = s
 	s.current = View{machine: state.New(), watches: s.watches}
 	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
@@ -166,7 +167,7 @@ func (s *Server) Stop() {
 	close(s.stop)
 	s.conns.disconnectAll(ReasonStopping)
 	s.view.Lock()
-	s.relays.loseAll()
+	s.Source.loseAll()
 	s.view.Unlock()
 	s.done.Wait()
 }

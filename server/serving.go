@@ -95,7 +95,7 @@ func (w *sentSync) end(applied bool) {
 // disconnectCutOff disconnects the clients that have been without a leader for too
 // long, ours or that of the ensemble that is mirrored. Those without a session count as one with the shortest timeout.
 func (s *Server) disconnectCutOff() {
-	contact := max(s.Status().Contact, s.silence())
+	contact := max(s.Status().Contact, s.Source.silence())
 	if contact <= s.cfg.patience(s.cfg.MinSessionTimeout) {
 		return
 	}

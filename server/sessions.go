@@ -22,7 +22,7 @@ import (
 func (s *Server) NewSession(timeout time.Duration) *state.Command {
 	id := znode.SessionID(s.nextSession.Add(1))
 	return &state.Command{
-		Op: state.OpCreateSession, Session: id, Timeout: s.cfg.clamp(timeout), Password: s.password(id),
+		Op: state.OpCreateSession, Session: id, Timeout: s.cfg.clamp(timeout), Password: s.Source.password(id),
 	}
 }
 
@@ -74,7 +74,7 @@ func (h *handler) mirrors() bool {
 func (h *handler) noteMirror() {
 	was := h.mirrored
 	m, on := h.srv.current.machine.Mirror()
-	h.srv.relays.note(m, on, time.Since(h.srv.started))
+	h.srv.Source.note(m, on, time.Since(h.srv.started))
 	if h.mirrored = on; was && !h.mirrored {
 		h.srv.sessions.TrackAll(h.srv.current.machine.Sessions(), time.Now())
 	}
@@ -83,7 +83,7 @@ func (h *handler) noteMirror() {
 // Touched implements consensus.Handler: the clients of these sessions sent something to
 // some server, and this server leads.
 func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
-	if c := h.srv.relays.carrier.Load(); c != nil {
+	if c := h.srv.Source.carrier.Load(); c != nil {
 		(*c).Touched(ids)
 	}
 	h.srv.expired.Reported(by)
@@ -180,11 +180,11 @@ func (s *Server) CheckSession(
 // any server before the call.
 func (s *Server) Barrier(ctx context.Context) error {
 	c := &state.Command{Op: state.OpSync}
-	if s.relays.on.Load() { // ZooKeeper's leader is asked
-		if s.SourceLost() {
+	if s.Source.on.Load() { // ZooKeeper's leader is asked
+		if s.Source.Lost() {
 			return ErrSourceLost
 		}
-		id, err := s.ownSession(ctx)
+		id, err := s.Source.ownSession(ctx)
 		if err != nil {
 			return err
 		}

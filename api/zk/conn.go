@@ -105,7 +105,7 @@ func (c *conn) serve() error {
 	switch srv := c.listener.srv; {
 	case !srv.Serving():
 		return errors.New("this server is not serving")
-	case !srv.TakesClients():
+	case !srv.Source.TakesClients():
 		return errMirrors
 	}
 	if err := c.handshake(); err != nil {

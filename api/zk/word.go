@@ -119,7 +119,7 @@ func (a *answer) ruok() { a.WriteString("imok") }
 
 // isro shows whether writes are possible; null: neither reads nor writes.
 func (a *answer) isro() {
-	if a.serving && a.listener.srv.TakesClients() {
+	if a.serving && a.listener.srv.Source.TakesClients() {
 		a.WriteString("rw")
 	} else {
 		a.WriteString("null")

@@ -15,7 +15,7 @@ import (
 // A mirror is a state that is a copy of a ZooKeeper ensemble's. That ensemble decides: its transactions come through
 // the log as its leader sent them, with their zxids, and every machine applies them. Meanwhile the machine draws no
 // zxid. What clients ask for is relayed to that ensemble (relay.go); what it does not know is refused with
-// ErrNotReadOnly (docs/adr/0035).
+// ErrNotReadOnly (docs/adr/0036).
 
 // MirrorStep is the action of an OpMirror. The steps that only the leader sends count in the term that they name, and
 // return ErrSessionMoved in another one: a leader that has been replaced must not change a state that it no longer

@@ -46,6 +46,7 @@ func (g *rig) relay(from ServerID, c Command) uint64 {
 func of(id znode.SessionID, c Command) Command { c.Session = id; return c }
 
 // The answer to each kind of command has what its client must learn: path, Stat, and what each operation of a multi
+// The answer to each kind of command has what its client gets: path, Stat, and what each operation of a multi
 // has done, as it was right after that operation.
 func TestRelay_Answers(t *testing.T) {
 	multi := Command{Op: OpMulti, Ops: []Command{create("/m"), create("/m/n"), {Op: OpSetData, Path: "/a"}, {Op: OpCheck, Path: "/a"}, {Op: OpDelete, Path: "/m/n"}}}
@@ -101,6 +102,7 @@ func TestRelay_Answers(t *testing.T) {
 
 // A session belongs to the server that opened it, until its client attaches elsewhere, which the source has to allow;
 // and its end comes before the reply.
+// and its end is reported before the reply.
 func TestRelay_Sessions(t *testing.T) {
 	s, g := relaying(t)
 	if x := g.m.Sessions().Get(0x100); x == nil || x.Owner != 1 || !x.Compatible() {
