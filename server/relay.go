@@ -176,7 +176,8 @@ func (c *Conn) ended() bool {
 	return c.closed || c.broken
 }
 
-// silence is for how long the ensemble that is mirrored has been out of reach: 0 while it is not, or nothing is mirrored.
+// silence is for how long the ensemble that is mirrored has been out of reach: 0 while it is in reach, or nothing is
+// mirrored.
 func (x *Source) silence() time.Duration {
 	since := x.offline.Load()
 	if since == online {

@@ -51,7 +51,8 @@ func (h *health) readyz(q *rest.Request) error {
 		q.Core.Server.View(func(v *server.View) {
 			switch m, mirrors := v.Machine().Mirror(); {
 			case mirrors && !m.Online:
-				out.Reason = "it mirrors ZooKeeper, whose leader is out of reach: it answers reads over HTTP, and takes no clients"
+				out.Reason = "it mirrors ZooKeeper, whose leader is out of reach: it answers reads over " +
+					"HTTP, and takes no clients"
 			case mirrors:
 				out.Reason = "it mirrors ZooKeeper, and serves clients"
 			}

@@ -129,7 +129,8 @@ func UnknownOutcome(err error, keyed bool) *Problem {
 	}
 	why := fmt.Sprintf("no majority has answered within %v", RequestTimeout)
 	if lost {
-		why = "this server's state was replaced by a snapshot, or the ZooKeeper ensemble that it mirrors has not answered"
+		why = "this server's state was replaced by a snapshot, or the ZooKeeper ensemble that it mirrors has not " +
+			"answered"
 	}
 	return &Problem{
 		Status: http.StatusGatewayTimeout, Code: znode.ErrOperationTimeout,

@@ -201,8 +201,8 @@ func nextSteps(x *replica.Export) (steps []string) {
 		steps = append(steps, fmt.Sprintf("start ZooKeeper with -Djute.maxbuffer=%d at least: %q has %d bytes",
 			x.Largest+juteMax, x.LargestPath, x.Largest))
 	}
-	return append(steps, "copy the file to version-2 in the dataDir of each server, which is empty but for myid and owned "+
-		"by the server's user; then start them")
+	return append(steps, "copy the file to version-2 in the dataDir of each server, which is empty but for myid and "+
+		"owned by the server's user; then start them")
 }
 
 // shownLost bounds the sessions in the text.

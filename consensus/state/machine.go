@@ -296,8 +296,8 @@ type Result struct {
 	// Session is the session of OpCreateSession or OpAttach.
 	Session *session.Session
 	Key     KeyOutcome // of a command with a Key
-	// Relay, unless 0, is the number with which the command was relayed. Observer.Relayed brings its outcome; only Op and
-	// Zxid count before.
+	// Relay, unless 0, is the number with which the command was relayed. Observer.Relayed brings its outcome; only Op
+	// and Zxid count before.
 	Relay uint64
 	// Restored is what the commit of a restore has changed.
 	Restored backup.Changes

@@ -81,7 +81,8 @@ func (m *Machine) admitRelay(c *Command) znode.Error {
 		return checkRelayed(c.Session, c.Timeout.Milliseconds())
 	case OpAttach:
 		// The session may be so new that its transaction has not come yet.
-		if checkRelayed(c.Session, c.Timeout.Milliseconds()) != znode.OK || c.Password != session.CompatiblePassword(c.Session) {
+		code := checkRelayed(c.Session, c.Timeout.Milliseconds())
+		if code != znode.OK || c.Password != session.CompatiblePassword(c.Session) {
 			return znode.ErrSessionExpired
 		}
 	}
