@@ -198,8 +198,8 @@ func (s *Server) condition() (string, bool) {
 	s.server.View(func(v *server.View) { _, mirrors = v.Machine().Mirror() })
 	switch {
 	case mirrors && s.server.Source.Lost():
-		return fmt.Sprintf("mirroring ZooKeeper, whose leader is out of reach, as %s, and taking no clients; server %d "+
-			"leads", x.Role, x.Leader), true
+		return fmt.Sprintf("mirroring ZooKeeper, whose leader is out of reach, as %s, and taking no clients; server "+
+			"%d leads", x.Role, x.Leader), true
 	case mirrors:
 		return fmt.Sprintf("mirroring ZooKeeper as %s, and serving clients; server %d leads", x.Role, x.Leader), true
 	}
