@@ -21,8 +21,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// An ensemble whose state is a copy of ZooKeeper's answers reads and stays ready, and refuses whatever would change the
-// state, with what to do. When that ends it is as any other.
+// An ensemble that mirrors ZooKeeper, and cannot reach it, answers reads and stays ready; what ZooKeeper would have to
+// carry out, or to confirm, is refused with the reason. When the mirror ends it is as any other.
 func TestMirror_ReadsOnly(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
@@ -40,7 +40,6 @@ func TestMirror_ReadsOnly(t *testing.T) {
 	step(state.MirrorStart)
 	c, super := newClient(t, e.urls[0]), operator(t, e.urls[0])
 	c.get("/v1/znodes/").want(200)
-	c.get("/v1/znodes/?consistency=linearizable").want(200)
 	c.get("/readyz").want(200).has("status", "ok").contains("it mirrors ZooKeeper")
 	super.get("/v1/snapshot").want(200)
 	for _, a := range []*answer{
@@ -48,10 +47,12 @@ func TestMirror_ReadsOnly(t *testing.T) {
 		c.once("POST", "/v1/multi", `{"ops": [{"op": "create", "path": "/a"}]}`),
 		c.once("POST", "/v1/sessions"),
 		c.with("Idempotency-Key: k").once("PUT", "/v1/znodes/a?create=true", "x"),
-		super.once("POST", "/v1/snapshot", string(backup)),
+		c.once("GET", "/v1/znodes/?consistency=linearizable"),
 	} {
-		a.problem(409, "NOTREADONLY").has("title", "mirrors ZooKeeper").contains("zk-lite mirror stop")
+		a.want(503).contains("this ensemble mirrors ZooKeeper, whose leader is out of reach")
 	}
+	super.once("POST", "/v1/snapshot", string(backup)).problem(409, "NOTREADONLY").has("title", "mirrors ZooKeeper").
+		contains("zk-lite mirror stop")
 	step(state.MirrorStop)
 	c.post("/v1/znodes/a", "x").want(201)
 	if a := c.get("/readyz").want(200); a.json["reason"] != nil {
