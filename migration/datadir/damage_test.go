@@ -78,7 +78,7 @@ func TestLog_Damage(t *testing.T) {
 			good := []byte(content(t, path))
 			want := entries(t, path)
 			last := want[len(want)-1]
-			end := last.Offset + int64(last.Bytes) + 13
+			end := last.Offset + int64(len(last.Raw)) + 13
 			damaged := filepath.Join(t.TempDir(), filepath.Base(path))
 			write(t, damaged, good)
 			for i := range good {

@@ -90,7 +90,7 @@ func FuzzLog(f *testing.F) {
 			if e.Offset != next {
 				t.Fatalf("an entry at byte %d, want %d", e.Offset, next)
 			}
-			next += int64(e.Bytes) + 13
+			next += int64(len(e.Raw)) + 13
 		}
 	})
 }

@@ -23,6 +23,7 @@ type loader struct {
 	checker *checker
 	last    znode.Zxid // replayed, or of the snapshot
 	torn    *Torn      // of the log before
+	past    *Past      // nil, or what is noted on the way
 	x       znode.Txn
 }
 
@@ -61,6 +62,7 @@ func (l *loader) load() (err error) {
 			return err
 		}
 	}
+	l.past.end(l)
 	l.report.Zxid = l.last.String()
 	if err := l.checker.end(l.replica, l.report); err != nil {
 		return err
@@ -181,6 +183,9 @@ func (l *loader) replayLog(f file, log *Log, newest bool) error {
 
 func (l *loader) apply(e *Entry) error {
 	if err := l.follows(e.Zxid); err != nil {
+		return err
+	}
+	if err := l.past.before(l, e); err != nil {
 		return err
 	}
 	if err := l.replica.Apply(&l.x, e.Txn, l.checker.fuzzy); err != nil {

@@ -202,7 +202,7 @@ func TestLoad_TornTail(t *testing.T) {
 	at := entries(t, last)
 	end := at[len(at)-1]
 	// Of a checksum the first four bytes are zero, as padding is.
-	for cut := end.Offset + 5; cut < end.Offset+int64(end.Bytes)+13; cut++ {
+	for cut := end.Offset + 5; cut < end.Offset+int64(len(end.Raw))+13; cut++ {
 		dir := copyOf(t, origin)
 		truncate(t, filepath.Join(dir, "version-2", filepath.Base(last)), cut)
 		r, report, err := datadir.Load(dir, "")

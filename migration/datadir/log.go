@@ -42,8 +42,8 @@ type Log struct {
 // Entry is a transaction in a log.
 type Entry struct {
 	*replica.Txn
-	Offset int64 // of the entry's checksum
-	Bytes  int   // of the transaction
+	Raw    []byte // what Txn was parsed of
+	Offset int64  // of the entry's checksum
 }
 
 // Torn tells where a log ends inside an entry: its server died while it wrote the entry, which is in no other place
@@ -188,7 +188,7 @@ func (l *Log) read() (Entry, error) {
 	if err != nil {
 		return Entry{}, l.damage(err)
 	}
-	e := Entry{Txn: txn, Offset: l.next, Bytes: int(n)}
+	e := Entry{Txn: txn, Raw: b, Offset: l.next}
 	l.next += n + entryBytes
 	return e, nil
 }
