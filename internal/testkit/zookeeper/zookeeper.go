@@ -236,6 +236,9 @@ func (s *Server) Start() {
 // Kill ends the process at once, and waits until it has ended.
 func (s *Server) Kill() { s.process.Kill() }
 
+// EndedEarly returns an error if the process has ended by itself.
+func (s *Server) EndedEarly() error { return s.process.EndedEarly() }
+
 // Stop ends the process with SIGTERM, as an operator does, and waits until it has ended.
 func (s *Server) Stop() {
 	s.tb.Helper()
