@@ -106,6 +106,15 @@ func (m *Machine) Mirror() (Mirror, bool) {
 	return x, true
 }
 
+// ZooKeeperDigest is ZooKeeper's digest of the znodes, which takes a walk over all of them unless a
+// mirror follows.
+func (m *Machine) ZooKeeperDigest() uint64 {
+	if m.mirror != nil && m.mirror.replica != nil {
+		return m.mirror.replica.Digest()
+	}
+	return replica.New(m.tree, m.sessions, m.zxid).Digest()
+}
+
 // AppendTxn adds a transaction, as the source's leader sent it (replica.ParseTxn), to the Data of a MirrorFollow.
 func AppendTxn(b, txn []byte) []byte { return append(appendUint(b, uint64(len(txn))), txn...) }
 

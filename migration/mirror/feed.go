@@ -59,7 +59,7 @@ func newFeed(ctx context.Context, fail context.CancelCauseFunc, m *Mirror, term 
 // Leader implements learner.Handler.
 func (f *feed) Leader(l learner.Leader) error {
 	f.m.epoch = max(f.m.epoch, l.Epoch)
-	f.m.connected(&l)
+	f.m.connected(&l, f.term)
 	f.carrier.old = l.Config == ""
 	f.m.sent = true
 	close(f.carrier.ready)
@@ -87,6 +87,9 @@ func notify(c chan struct{}) {
 
 // Transaction implements learner.Handler. raw belongs to f from now on.
 func (f *feed) Transaction(raw []byte, t *replica.Txn) error {
+	if t.Op == replica.OpReconfig {
+		f.m.reconfigured(string(t.Data))
+	}
 	return f.enqueue(item{state.MirrorFollow, raw, t.Time})
 }
 

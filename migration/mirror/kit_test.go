@@ -46,6 +46,10 @@ type origin struct {
 	end func(n int) error
 }
 
+// originConfig is the origin's configuration.
+const originConfig = "server.1=zk1:2888:3888:participant;2181\nserver.2=zk2:2888:3888:participant;2181\n" +
+	"server.3=zk3:2888:3888:participant;2181\nserver.4=zk4:2888:3888:observer;2181\nversion=0"
+
 const firstZxid = 5<<32 + 1
 
 func newOrigin(t testing.TB) *origin {
@@ -161,7 +165,7 @@ func (c *connection) Follow(ctx context.Context, from learner.Position, h learne
 	if from.Zxid == 0 {
 		kind = "SNAP"
 	}
-	if err := h.Leader(learner.Leader{Server: "zk1:2888", Epoch: 5, Sync: kind}); err != nil {
+	if err := h.Leader(learner.Leader{Server: "zk1:2888", Epoch: 5, Sync: kind, Config: originConfig}); err != nil {
 		return err
 	}
 	if from.Zxid == 0 {
@@ -307,6 +311,13 @@ func (n *node) Mirror() (state.Mirror, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.machine.Mirror()
+}
+
+func (n *node) Held() Held {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return Held{n.term, n.machine.Zxid(), n.machine.ZooKeeperDigest(), n.machine.Tree().Size().Znodes,
+		n.machine.Sessions().Len()}
 }
 
 func (n *node) Ensemble() [16]byte { return [16]byte{0xff, 1: 7} }

@@ -39,4 +39,14 @@ func (l serverLog) Timeout(id znode.SessionID) (timeout time.Duration, ok bool) 
 	return timeout, ok
 }
 
+func (l serverLog) Held() (h Held) {
+	h.Term = l.Status().Term
+	l.View(func(v *server.View) {
+		m := v.Machine()
+		h.Zxid, h.Digest = m.Zxid(), m.ZooKeeperDigest()
+		h.Znodes, h.Sessions = m.Tree().Size().Znodes, m.Sessions().Len()
+	})
+	return h
+}
+
 func (l serverLog) Ensemble() [16]byte { return l.Status().Ensemble }

@@ -43,19 +43,34 @@ const (
 
 // Log is what a Mirror needs of its server.
 type Log interface {
+	State
 	// Leads returns the term in which this server leads, 0 if it does not.
 	Leads() (term uint64)
-	// Mirror returns what the state mirrors, as it is applied here; false if nothing.
+	Propose(c *state.Command, w forward.Waiter) error
+	Do(ctx context.Context, c *state.Command) (state.Result, error)
+}
+
+// State is the state as it is applied at this server.
+type State interface {
+	// Mirror returns what is mirrored; false if nothing is.
 	Mirror() (state.Mirror, bool)
+	Held() Held
 	// Ensemble is the id of our ensemble.
 	Ensemble() [16]byte
 	Room(key string) (free, used int64)
-	Propose(c *state.Command, w forward.Waiter) error
-	Do(ctx context.Context, c *state.Command) (state.Result, error)
-	// Relays is state.Machine.Relays of the state as it is applied here.
+	// Relays is state.Machine.Relays.
 	Relays(term, after uint64, visit func(number uint64, c *state.Command) bool)
 	// Timeout returns the timeout of a session; false if there is none.
-	Timeout(id znode.SessionID) (time.Duration, bool)
+	Timeout(id znode.SessionID) (timeout time.Duration, ok bool)
+}
+
+// Held is what a state holds.
+type Held struct {
+	Term     uint64 // of the present leader, as this server knows it; not of the state
+	Zxid     znode.Zxid
+	Digest   uint64 // ZooKeeper's, of the znodes
+	Znodes   int
+	Sessions int
 }
 
 // Learner is what a Mirror needs of *learner.Learner.

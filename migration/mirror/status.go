@@ -55,6 +55,8 @@ type here struct {
 	Connection
 	phase   Phase
 	learner Learner // of the present connection; nil: there is none
+	config  string  // of the origin, as the last connection has brought it; "" from ZooKeeper 3.4
+	term    uint64  // of ours, in which that connection was made; 0: there was none
 	faultOf uint64  // state.Mirror.Begun of the mirror that has the fault
 	lags    histogram.Histogram
 }
@@ -137,12 +139,16 @@ func (m *Mirror) connecting(l Learner) {
 }
 
 // connected notes that the origin's leader was found.
-func (m *Mirror) connected(l *learner.Leader) {
+func (m *Mirror) connected(l *learner.Leader, term uint64) {
 	m.set(func(h *here) {
+		h.config, h.term = l.Config, term
 		h.phase, h.Origin, h.Error = Receiving, *l, ""
 		h.Connects++
 	})
 }
+
+// reconfigured notes the origin's new configuration.
+func (m *Mirror) reconfigured(text string) { m.set(func(h *here) { h.config = text }) }
 
 // loading notes that a snapshot has come.
 func (m *Mirror) loading(znodes int, findings []seed.Finding) {
