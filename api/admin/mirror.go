@@ -9,6 +9,7 @@ import (
 	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/migration/fence"
 	"github.com/zk-lite/zk-lite/migration/mirror"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -18,6 +19,8 @@ type Mirror interface {
 	Begin(ctx context.Context, from []string, again bool) error
 	End(ctx context.Context) error
 	Status() mirror.Status
+	Plan() mirror.Plan
+	Takeover(ctx context.Context, receipts []*fence.Receipt, force bool) (mirror.Taken, error)
 }
 
 // mirrors is the mirror of a ZooKeeper ensemble.

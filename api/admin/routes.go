@@ -77,6 +77,7 @@ type handlers struct {
 	insight   *insights
 	snapshots *snapshots
 	mirrors   *mirrors
+	takeovers *takeovers
 }
 
 // Routes returns the operations of this package, and a function that has to run while the server serves; it returns
@@ -89,7 +90,7 @@ func Routes(core *rest.Core, srv Server, e *membership.Ensemble, cfg Config) (al
 	h := &handlers{
 		docs: &documents{}, health: &health{srv, &cfg}, monitor: monitor, commands: &commands{srv, e, &cfg, monitor},
 		sessions: &sessions{srv, cfg.Port}, cluster: &cluster{srv, e, cfg.Mirror}, insight: &insights{srv, cfg.Port},
-		snapshots: snapshots, mirrors: &mirrors{cfg.Mirror},
+		snapshots: snapshots, mirrors: &mirrors{cfg.Mirror}, takeovers: &takeovers{cfg.Mirror, e},
 	}
 	all = h.routes()
 	h.docs.build(cfg.Version, slices.Concat(all, cfg.Others))
@@ -127,6 +128,8 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(get, "/v1/mirror", asMember(h.mirrors.get)).For(rest.Administrators).AtLeader(),
 		rest.LocalOp(post, "/v1/mirror", asMember(h.mirrors.begin)).For(rest.Administrators),
 		rest.LocalOp(del, "/v1/mirror", asMember(h.mirrors.end)).For(rest.Administrators),
+		rest.LocalOp(get, "/v1/takeover", asMember(h.takeovers.plan)).For(rest.Administrators).AtLeader(),
+		rest.LocalOp(post, "/v1/takeover", asMember(h.takeovers.execute)).For(rest.Administrators),
 
 		newest("/v1/expired-sessions", h.insight.listExpired),
 		newest("/v1/slow/requests", listSlowRequests),

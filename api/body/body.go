@@ -237,6 +237,41 @@ type MirrorFinding struct {
 	Some    []string `json:"some,omitempty"` // paths or session ids
 }
 
+// Takeover is the plan of a take-over from the ZooKeeper ensemble that is mirrored, of this moment.
+type Takeover struct {
+	Ready bool            `json:"ready"`
+	Unmet []TakeoverUnmet `json:"unmet"` // what is in the way
+	From  []string        `json:"from,omitempty"`
+	// Zxid is the last transaction that is here, Digest ZooKeeper's digest of the znodes after it.
+	Zxid   string          `json:"zxid,omitempty"`
+	Digest string          `json:"digest,omitempty"`
+	Voters []TakeoverVoter `json:"voters"` // of ZooKeeper; empty: not known (3.4)
+	Need   int             `json:"need"`   // how many of them must be fenced
+}
+
+// TakeoverUnmet is something that is in the way of a take-over, and what to do.
+type TakeoverUnmet struct {
+	What string `json:"what"`
+	Do   string `json:"do"`
+}
+
+// TakeoverVoter is a server of ZooKeeper.
+type TakeoverVoter struct {
+	ID   int64  `json:"id"`
+	Peer string `json:"peer"`
+}
+
+// TakenOver is a take-over that is done.
+type TakenOver struct {
+	Already  bool    `json:"already"` // it was done before
+	Zxid     string  `json:"zxid"`    // of the last transaction
+	Znodes   int     `json:"znodes"`
+	Sessions int     `json:"sessions"`
+	Server   int64   `json:"server"` // of ZooKeeper, whose log ended the history; 0: none was given
+	Tail     int     `json:"tail"`   // transactions that only that log had
+	TookMS   float64 `json:"took_ms"`
+}
+
 // MirrorDigests are the digests that transactions brought.
 type MirrorDigests struct {
 	Compared  uint64 `json:"compared"`
