@@ -59,7 +59,7 @@ func rootCommand() *cobra.Command {
 	cli.AddCommands(root,
 		[]*cobra.Command{
 			serverCommand(), doctorCommand(), supportCommand(), recoverCommand(), formCommand(), devCommand(),
-			importZooKeeperCommand(), exportZooKeeperCommand(),
+			importZooKeeperCommand(), exportZooKeeperCommand(), takeoverCommand(),
 		},
 		[]*cobra.Command{inspectCommand(), sizeCommand(), benchCommand(), labCommand(), manCommand(), versionCommand()})
 	return root
