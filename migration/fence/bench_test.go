@@ -31,6 +31,10 @@ func BenchmarkFence(b *testing.B) {
 	if _, err := datadir.WriteSnapshot(dir, r); err != nil {
 		b.Fatal(err)
 	}
+	log := filepath.Join(dir, "version-2", fmt.Sprintf("log.%x", int64(r.Zxid)+1)) // without a transaction
+	if err := os.WriteFile(log, []byte("ZKLG\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00"), 0o600); err != nil {
+		b.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "myid"), []byte("1"), 0o600); err != nil {
 		b.Fatal(err)
 	}
