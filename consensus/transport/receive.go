@@ -99,6 +99,7 @@ func (t *Transport) receive(rpc raft.RPC) {
 		if n := len(cmd.Entries); n > 0 && t.overlap != nil {
 			rpc.RespChan = t.overlap.delay(rpc.RespChan, cmd.Entries[n-1].Index)
 		}
+		t.snapshots.skipHeld(cmd)
 	case *raft.InstallSnapshotRequest:
 		t.snapshots.receive(rpc, cmd)
 		return
@@ -252,4 +253,26 @@ func (g *snapshotGuard) holds(r *raft.Raft, req *raft.InstallSnapshotRequest) bo
 	}
 	var last raft.Log
 	return g.log.GetLog(req.LastLogIndex, &last) == nil && last.Term == req.LastLogTerm
+}
+
+// skipHeld drops the first entries of a request that this server has already, if its log lacks the one before them,
+// because a snapshot has taken its place. raft looks for that one in the log alone, and refuses the request; the leader
+// then sends the snapshot, which this server has, and the same request again, without end. Two logs that have an entry
+// of the same index and term have the same entries before it, too, so the request means the same without them.
+func (g *snapshotGuard) skipHeld(req *raft.AppendEntriesRequest) {
+	r := g.link.raft.Load()
+	if r == nil || req.PrevLogEntry == 0 || req.PrevLogEntry >= r.LastIndex() {
+		return // as always, unless something is sent again
+	}
+	var own raft.Log
+	if g.log.GetLog(req.PrevLogEntry, &own) == nil {
+		return
+	}
+	for applied := r.AppliedIndex(); len(req.Entries) > 0; req.Entries = req.Entries[1:] {
+		e := req.Entries[0]
+		if e.Index > applied && (g.log.GetLog(e.Index, &own) != nil || own.Term != e.Term) {
+			return
+		}
+		req.PrevLogEntry, req.PrevLogTerm = e.Index, e.Term
+	}
 }

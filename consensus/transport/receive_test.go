@@ -59,6 +59,55 @@ func TestRegression_LateSnapshot_LeavesTheLog(t *testing.T) {
 	})
 }
 
+// Goal: a follower whose log begins after a snapshot takes entries again that it has already. raft refuses them, because
+// it looks for the entry before them in the log alone; the leader then sent the snapshot and them without end. A server
+// that joined with a snapshot met it when the first acknowledgement was lost.
+func TestRegression_EntriesAgainAfterASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		for i := range 9 {
+			c.apply(l, fmt.Sprint(i))
+		}
+		r, g := l.raft(), l.t.snapshots
+		end := r.LastIndex()
+		if err := l.store.DeleteRange(1, end-4); err != nil { // as after a snapshot up to there
+			t.Fatal(err)
+		}
+		entry := func(index uint64) *raft.Log {
+			var e raft.Log
+			if index <= end && l.store.GetLog(index, &e) == nil {
+				return &e
+			}
+			return &raft.Log{Index: index, Term: r.CurrentTerm()}
+		}
+		for _, x := range []struct{ prev, last, wantPrev uint64 }{
+			{end - 4, end + 2, end},     // what is there already is left out
+			{end - 4, end, end},         // all is
+			{end - 7, end - 1, end - 1}, // also what the snapshot has
+			{end - 3, end + 2, end - 3}, // raft finds the entry before them
+			{end, end + 2, end},
+			{0, end, 0},
+		} {
+			req := raft.AppendEntriesRequest{PrevLogEntry: x.prev, PrevLogTerm: r.CurrentTerm()}
+			for i := x.prev + 1; i <= x.last; i++ {
+				req.Entries = append(req.Entries, entry(i))
+			}
+			g.skipHeld(&req)
+			if got := uint64(len(req.Entries)); req.PrevLogEntry != x.wantPrev || got != x.last-x.wantPrev {
+				t.Errorf("entries %d to %d: %d after entry %d, want %d after %d", x.prev+1, x.last, got, req.PrevLogEntry,
+					x.last-x.wantPrev, x.wantPrev)
+			}
+		}
+		other := raft.AppendEntriesRequest{PrevLogEntry: end - 4, Entries: []*raft.Log{
+			{Index: end + 1, Term: r.CurrentTerm() + 1},
+		}}
+		if g.skipHeld(&other); len(other.Entries) != 1 {
+			t.Error("an entry that is not there was left out, want it to be written")
+		}
+	})
+}
+
 // sendSnapshot sends a server's newest snapshot to another, as raft's leader does.
 func (c *cluster) sendSnapshot(from, to *server) raft.InstallSnapshotResponse {
 	c.t.Helper()
