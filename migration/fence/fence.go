@@ -227,7 +227,8 @@ func (h Host) read(at Point) (*Receipt, error) {
 		return nil, err
 	}
 	if len(p.Report.Logs) == 0 { // what it has acknowledged is in logs
-		return nil, fmt.Errorf("%s has no log.*: name the directory that zoo.cfg has as dataLogDir (--log-dir)", h.LogDir)
+		return nil, fmt.Errorf("%s has no log.*: name the directory that zoo.cfg has as dataLogDir (--log-dir)",
+			h.LogDir)
 	}
 	if r.Server, err = h.id(); err != nil {
 		return nil, err
