@@ -160,7 +160,7 @@ var table = []Metric{
 
 	{"mirror_on", Gauge, "", "1 while the ensemble mirrors a ZooKeeper ensemble, else 0.", mirror, false, false},
 	{"mirror_following", Gauge, "",
-		"1 if this server, as the leader, is connected to that ensemble and nothing is missing, else 0.",
+		"1 if this server, as the leader, is connected to that ensemble and up to date, else 0.",
 		mirror, false, false},
 	{"mirror_stopped", Gauge, "", "1 if the mirror has stopped at this server, until the operator begins it again.",
 		mirror, false, false},
