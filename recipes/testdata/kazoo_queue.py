@@ -19,7 +19,8 @@ patterns = {"lock": ["-lock-"], "election": ["-latch-"]}[kind]
 
 
 def say(word):
-    print(word, flush=True)
+    sys.stdout.write(word + "\n")  # print writes twice: two threads would share a line
+    sys.stdout.flush()
 
 
 def hold():
