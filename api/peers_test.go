@@ -75,6 +75,12 @@ func TestPeers_TheLocalAdministrator(t *testing.T) {
 		c.at(e.urls[1]).get(path + "?server=2").want(401)
 		c.at(e.urls[1]).get(path + "?server=1").want(401)
 	}
+	for _, path := range []string{"/v1/mirror", "/v1/takeover"} { // which the leader answers
+		c.get(path).want(200)
+		for _, url := range e.urls {
+			newClient(t, url).get(path).want(401).contains("admin.token")
+		}
+	}
 	c.get("/v1/slow/requests?server=2").want(200).has("server", 2)
 	c.with("Via: 1.1 proxy").get("/v1/slow/requests?server=2").want(403)
 }

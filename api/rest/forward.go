@@ -115,6 +115,11 @@ func forwardToLeader(q *Request) error {
 	if !known || leader == q.Core.Config.ID || fromMember(q.HTTP) || q.Core.Config.Dial == nil {
 		return nil
 	}
+	if q.operation.Access == Administrators { // here, where the client can read which file has the token
+		if err := refuseOthers(q); err != nil {
+			return err
+		}
+	}
 	return forward(q, &to)
 }
 
