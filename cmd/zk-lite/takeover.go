@@ -166,7 +166,8 @@ func (t *takeover) execute(c *cobra.Command, receipts []*fence.Receipt) error {
 		return json.NewEncoder(c.OutOrStdout()).Encode(done)
 	}
 	if done.Already {
-		_, err = fmt.Fprintf(c.OutOrStdout(), "it was done before: the ensemble serves, at zxid %s\n", done.Zxid)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "nothing is mirrored, and zxid %s is past the receipts': it was done "+
+			"before, if this ensemble mirrored that ZooKeeper\n", done.Zxid)
 		return err
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "the ensemble serves: %d znodes, %d sessions, zxid %s; %d transactions "+
