@@ -61,8 +61,9 @@ func TestMirror(t *testing.T) {
 }
 
 func (c *mirrorCase) run(t *testing.T) {
+	// A log of each 10,000 transactions would take 64 MiB: 20 GB in ten minutes.
 	o := zookeeper.Options{Version: c.version, Servers: 3, Config: config("snapCount=10000"),
-		Flags: append(javaFlags(), "-Xmx1200m")}
+		Flags: append(javaFlags(), "-Xmx1200m", "-Dzookeeper.preAllocSize=4096")}
 	if c.tls {
 		o.WithTLS(t, certs.Authority(t, "quorum"))
 	}
