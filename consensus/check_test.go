@@ -22,19 +22,32 @@ import (
 // testCheck is often, so that tests are short.
 func testCheck(c *Config) { c.CheckInterval = 50 * time.Millisecond }
 
-// flip changes a byte of a znode's data in a server's memory, as a broken memory would, for all readers.
+// flip changes a byte of a znode's data in servers' memories, as broken ones would, for all readers.
+func (e *testEnsemble) flip(path string, by map[int]byte) {
+	e.t.Helper()
+	wait.Until(e.t, "all servers have applied the same", func() bool { return e.tryFlip(path, by) })
+}
+
+// tryFlip flips where all servers have applied the same: each later digest is then of all changed states. Otherwise one
+// could be of the first of two, which would be halted alone.
 //
 //go:norace
-func (e *testEnsemble) flip(i int, path string, by byte) {
-	e.t.Helper()
-	h := e.nodes[i].handler
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	data, _, code := h.machine.Tree().Get(path, []znode.ID{znode.SuperIDs})
-	if code != znode.OK || len(data) == 0 {
-		e.t.Fatalf("%s: data %q (%v), want some", path, data, code)
+func (e *testEnsemble) tryFlip(path string, by map[int]byte) bool {
+	for _, x := range e.nodes {
+		x.handler.mu.Lock()
+		defer x.handler.mu.Unlock()
+		if x.handler.machine.Index() != e.nodes[0].handler.machine.Index() {
+			return false
+		}
 	}
-	data[0] ^= by
+	for i, bits := range by {
+		data, _, code := e.nodes[i].handler.machine.Tree().Get(path, []znode.ID{znode.SuperIDs})
+		if code != znode.OK || len(data) == 0 {
+			e.t.Fatalf("%s: data %q (%v), want some", path, data, code)
+		}
+		data[0] ^= bits
+	}
+	return true
 }
 
 // waitEqual waits until a majority had a server's state after all that was applied. It writes, since of what comes in
@@ -111,7 +124,7 @@ func TestCheck_FlippedByte(t *testing.T) {
 			e.noHalt()
 			bad := which(leader)
 			good := (bad + 1) % 3
-			e.flip(bad, "/a", 1)
+			e.flip("/a", map[int]byte{bad: 1})
 			e.must(good, "/c")
 			e.waitHalted(bad, selfcheck.Diverged, fmt.Sprintf("the state of server %d differs", bad), "it was the same after entry")
 			e.waitAlarm(good, fmt.Sprintf("server %d is halted: diverged", bad))
@@ -132,8 +145,7 @@ func TestCheck_NoMajority(t *testing.T) {
 	leader := e.leader()
 	e.must(leader, "/a")
 	e.allEqual()
-	e.flip(leader, "/a", 1)
-	e.flip((leader+1)%3, "/a", 2)
+	e.flip("/a", map[int]byte{leader: 1, (leader + 1) % 3: 2})
 	e.must(leader, "/b")
 	for i := range 3 {
 		e.waitAlarm(i, "no majority of the servers has the same state")
