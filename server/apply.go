@@ -45,6 +45,7 @@ func (l *viewLock) Unlock() {
 type View struct {
 	machine *state.Machine
 	watches *watch.Manager
+	local   *LocalSessions
 	times   *forward.Times // of the entry that is being applied; nil: none is
 }
 
@@ -59,6 +60,9 @@ func (v *View) Zxid() znode.Zxid { return v.machine.Zxid() }
 
 // Machine returns the whole replicated state, for reading.
 func (v *View) Machine() *state.Machine { return v.machine }
+
+// Local returns the sessions that this server alone knows.
+func (v *View) Local() *LocalSessions { return v.local }
 
 // Watches returns the watches of this server's connections.
 func (v *View) Watches() *watch.Manager { return v.watches }

@@ -99,9 +99,10 @@ type Conn struct {
 	room    *sync.Cond // on mu: the queue has room again, or closed
 	session znode.SessionID
 	timeout time.Duration
+	local   bool // the session is known to this server alone
 	closed  bool
-	// broken means that a result is missing: later requests would be
-	// given the answers to earlier requests.
+	// broken means that no more requests are taken: a result is missing, and later ones would be given the answers to
+	// earlier ones, or the session is no longer c's.
 	broken bool
 }
 
@@ -186,7 +187,20 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	}
 	cmd.Flags |= c.server.flags
 	if cmd.Session == 0 {
-		cmd.Session, _ = c.Session()
+		id, local := c.carries()
+		switch {
+		case local && cmd.Op == state.OpCloseSession:
+			return c.Read(localClose{op, c})
+		case local && createsEphemeral(cmd):
+			if code, err := c.upgrade(); err != nil {
+				return err
+			} else if code != znode.OK {
+				return c.Read(refusedWrite{op, cmd.Op, code})
+			}
+			cmd.Session = id
+		case !local:
+			cmd.Session = id
+		}
 	}
 	if code := c.server.admission.check(cmd); code != znode.OK {
 		return c.Read(refusedWrite{op, cmd.Op, code})
@@ -195,13 +209,31 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 		return err
 	}
 	if err := c.server.consensus.Propose(cmd, c.server.Source.waiter(c, cmd)); err != nil {
-		c.mu.Lock()
-		c.broken = true // earlier requests still get their answers
-		c.mu.Unlock()
-		c.client.Disconnect(ReasonStopping)
+		c.cut(ReasonStopping)
 		return err
 	}
 	return nil
+}
+
+// carries returns the connection's session, and whether that is known to this server alone.
+func (c *Conn) carries() (id znode.SessionID, local bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session, c.local
+}
+
+// stop has c take no more requests. Earlier ones still get their answers.
+func (c *Conn) stop() {
+	c.mu.Lock()
+	c.broken = true
+	c.mu.Unlock()
+	c.room.Broadcast()
+}
+
+// cut is stop, and disconnects the client.
+func (c *Conn) cut(r Reason) {
+	c.stop()
+	c.client.Disconnect(r)
 }
 
 // waits reports whether a write is pending, for which a read has to wait.
@@ -262,7 +294,7 @@ func (c *Conn) Applied(r *state.Result) {
 	switch r.Op {
 	case state.OpCreateSession, state.OpAttach:
 		if r.Code == znode.OK {
-			c.server.conns.bind(c, r.Session)
+			c.server.conns.bind(c, r.Session, false)
 		}
 	case state.OpCloseSession:
 		h := &c.server.handler
@@ -320,11 +352,19 @@ func (c *Conn) Close(reason string) {
 // OpenSession asks for a new session. op.Done gets the result; on OK the
 // connection carries the session from then on.
 func (c *Conn) OpenSession(timeout time.Duration, op Op) error {
+	if s := c.server; s.cfg.LocalSessions && !s.Source.on.Load() {
+		return c.OpenLocalSession(timeout, op)
+	}
+	return c.Write(c.newSession(timeout), op)
+}
+
+// newSession is Server.NewSession for a client of ZooKeeper's protocol.
+func (c *Conn) newSession(timeout time.Duration) *state.Command {
 	x := c.server.NewSession(timeout)
 	if c.server.cfg.CompatiblePasswords {
 		x.Password = session.CompatiblePassword(x.Session)
 	}
-	return c.Write(x, op)
+	return x
 }
 
 // AttachSession asks for a session that exists. op.Done gets the result:
@@ -334,9 +374,11 @@ func (c *Conn) OpenSession(timeout time.Duration, op Op) error {
 func (c *Conn) AttachSession(
 	id znode.SessionID, password session.Password, timeout time.Duration, op Op,
 ) error {
-	return c.Write(&state.Command{
-		Op: state.OpAttach, Session: id, Password: password, Timeout: c.server.cfg.clamp(timeout),
-	}, op)
+	timeout = c.server.cfg.clamp(timeout)
+	if x, ok := c.server.local.attach(c, id, password, timeout); ok {
+		return c.Write(&state.Command{Op: state.OpSync}, localAttach{op, x})
+	}
+	return c.Write(&state.Command{Op: state.OpAttach, Session: id, Password: password, Timeout: timeout}, op)
 }
 
 // refusedWrite answers a refused write in its place among its connection's requests.

@@ -60,17 +60,21 @@ func (t *connections) lastHeard(c *Conn) time.Time {
 	return c.heard
 }
 
-// bind makes c the connection of a session on this server.
-func (t *connections) bind(c *Conn, x *session.Session) {
+// bind makes c the connection of a session on this server. It returns the one that was before, if there is one.
+func (t *connections) bind(c *Conn, x *session.Session, local bool) (former *Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return // and Close will not find it
+		return nil // and Close will not find it
 	}
-	c.session, c.timeout = x.ID, x.Timeout
+	if former = t.bound[x.ID]; former == c {
+		former = nil
+	}
+	c.session, c.timeout, c.local = x.ID, x.Timeout, local
 	t.bound[x.ID] = c
+	return former
 }
 
 // unbind undoes bind.

@@ -28,14 +28,18 @@ func (s *Server) housekeeping() {
 			last = now
 			s.slow.Report(max(since-period, 0))
 			s.expired.Report()
-			s.extendDeadlines(since, busy)
+			extended := s.extendDeadlines(since, busy)
 			// Also when none was touched: the leader's answer shows that it is in touch
 			// with a majority. While an entry keeps this server from reading what clients
 			// send, it answers for those that are connected.
 			s.Source.keepOwnSession()
-			s.consensus.Touch(s.conns.takeTouched(busy))
+			s.consensus.Touch(s.local.touch(s.conns.takeTouched(busy), now))
 			s.expire(now)
-			s.catchUp.upToDate()
+			// While it serves no clients, none can be heard.
+			if serves := s.catchUp.upToDate(); extended || !serves {
+				s.local.clock.Delay(since)
+			}
+			s.local.expire(now)
 			s.progress.note(s.Status(), now.Sub(s.started))
 			s.disconnectCutOff()
 		}

@@ -138,6 +138,7 @@ func (a *admission) hasRoom(c *state.Command) bool {
 		return true
 	}
 	limit, pending := a.srv.consensus.TreeMemory()
+	pending += int64(a.srv.local.Len()) * state.SessionMemory
 	if limit == 0 || a.bytes.Load()+pending+growth <= limit {
 		return true
 	}

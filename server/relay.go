@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -242,11 +241,10 @@ func (x *Source) sessionFor(ctx context.Context, c *state.Command) (err error) {
 	default:
 		return nil
 	}
-	owned := func(o state.Command) bool { return o.Mode.Ephemeral() }
 	switch {
 	case x.Lost():
 		return ErrSourceLost
-	case c.Session != 0, owned(*c), slices.ContainsFunc(c.Ops, owned):
+	case c.Session != 0, createsEphemeral(c):
 		return nil // an ephemeral would be the server's; it is refused
 	}
 	c.Session, err = x.ownSession(ctx)

@@ -58,12 +58,16 @@ type Config struct {
 	// CompatiblePasswords gives sessions of the ZooKeeper protocol the passwords that a ZooKeeper server would. A
 	// client that knows the id of such a session can take it over.
 	CompatiblePasswords bool
-	Auth                *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
-	WatchLimit          int                 // paths one connection may watch; 0: watch.DefaultLimit
-	WatchBytes          int64               // that all watches may take; 0: watch.DefaultBytes
-	SlowRequest         time.Duration       // from which on a request is slow; 0: none is
-	Reap                ReapConfig
-	Logger              *slog.Logger
+	// LocalSessions makes new sessions of the ZooKeeper protocol local; UpgradeLocalSessions lets them create
+	// ephemeral znodes, with which they become sessions like any other.
+	LocalSessions        bool
+	UpgradeLocalSessions bool
+	Auth                 *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
+	WatchLimit           int                 // paths one connection may watch; 0: watch.DefaultLimit
+	WatchBytes           int64               // that all watches may take; 0: watch.DefaultBytes
+	SlowRequest          time.Duration       // from which on a request is slow; 0: none is
+	Reap                 ReapConfig
+	Logger               *slog.Logger
 }
 
 // clamp returns the session timeout for one that a client asks for.
@@ -100,6 +104,7 @@ type Server struct {
 	conns       *connections
 	ends        sessionEnds
 	sessions    *session.Tracker
+	local       *LocalSessions
 	catchUp     catchingUp
 	progress    progress
 	nextShard   atomic.Uint32
@@ -132,9 +137,9 @@ func New(cfg Config) *Server {
 		s.flags |= state.FlagEnforceQuota
 	}
 	s.admission.srv, s.catchUp.srv = s, s
-	s.Source = newSource(s)
+	s.Source, s.local = newSource(s), newLocalSessions(s)
 	s.handler.srv = s
-	s.current = View{machine: state.New(), watches: s.watches}
+	s.current = View{machine: state.New(), watches: s.watches, local: s.local}
 	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
 		s.View(func(v *View) { visit(v.Zxid()) })
 	}, s.stop)

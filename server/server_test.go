@@ -161,7 +161,7 @@ func TestServer_QuotaExceeded_SaidOnceAMinute(t *testing.T) {
 func TestServer_NewSessionID_NeverTwice(t *testing.T) {
 	seen := map[znode.SessionID]bool{}
 	for _, id := range []state.ServerID{1, 2, 254} {
-		s := New(Config{ID: id})
+		s := New(Config{ID: id, Tick: time.Second})
 		for range 1000 {
 			x := s.NewSession(0).Session
 			if seen[x] || byte(uint64(x)>>56) != byte(id) {

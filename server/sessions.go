@@ -70,13 +70,17 @@ func (h *handler) mirrors() bool {
 	return yes
 }
 
-// noteMirror gives all sessions a full timeout when the state has become the ensemble's own.
+// noteMirror gives all sessions a full timeout when the state has become the ensemble's own, and ends those that only
+// this server knows when the state is no longer.
 func (h *handler) noteMirror() {
 	was := h.mirrored
 	m, on := h.srv.current.machine.Mirror()
 	h.srv.Source.note(m, on, time.Since(h.srv.started))
-	if h.mirrored = on; was && !h.mirrored {
+	switch h.mirrored = on; {
+	case was && !on:
 		h.srv.sessions.TrackAll(h.srv.current.machine.Sessions(), time.Now())
+	case on && !was:
+		h.srv.local.endAll() // ZooKeeper carries out no write without a session that it knows
 	}
 }
 
@@ -95,17 +99,19 @@ func (h *handler) Touched(by state.ServerID, ids []znode.SessionID) {
 // and what they sent may still be in the sockets. The same goes for the time that the
 // application of one entry takes (busy), such as that of a large restore: then the
 // requests of HTTP sessions wait for its end, here and about as long elsewhere.
-func (s *Server) extendDeadlines(since time.Duration, busy bool) {
+// It reports whether it was so.
+func (s *Server) extendDeadlines(since time.Duration, busy bool) bool {
 	paused := since > s.cfg.Tick
 	if paused {
 		s.expired.Paused(since)
 	}
 	if !paused && !busy {
-		return
+		return false
 	}
 	if leads := s.sessions.Delay(since); leads && !busy {
 		s.logger.Warn("this server was paused; all session deadlines are extended by that time", "for", since)
 	}
+	return true
 }
 
 // expire proposes the end of the sessions whose clients have been silent for too long.
@@ -154,8 +160,16 @@ func (h *handler) SessionClosed(x *session.Session, ephemerals []string, expired
 }
 
 // SessionDeadlines returns, on the leader, when the ensemble's sessions expire unless their
-// clients send something, in milliseconds since the epoch. Elsewhere it is empty.
-func (s *Server) SessionDeadlines() map[int64][]znode.SessionID { return s.sessions.Deadlines() }
+// clients send something, and this server's local ones, in milliseconds since the epoch. Elsewhere it is empty.
+func (s *Server) SessionDeadlines() map[int64][]znode.SessionID {
+	all := s.sessions.Deadlines()
+	if s.sessions.Leads() {
+		for at, ids := range s.local.Deadlines() {
+			all[at] = append(all[at], ids...)
+		}
+	}
+	return all
+}
 
 // What follows is for sessions whose clients have no connection but send one
 // request at a time, to any server (HTTP). Their commands carry FlagAnyServer.

@@ -9,12 +9,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// sessionMemory is the memory of a session, in bytes, with its place in the leader's clock.
-const sessionMemory = 512
+// SessionMemory is the memory of a session, in bytes, with its place in the leader's clock.
+const SessionMemory = 512
 
 // Memory estimates how much of the heap the state takes, in bytes, in constant time.
 func (m *Machine) Memory() int64 {
-	bytes := m.tree.Memory() + int64(m.sessions.Len())*sessionMemory + int64(m.keys.bytes)
+	bytes := m.tree.Memory() + int64(m.sessions.Len())*SessionMemory + int64(m.keys.bytes)
 	if m.upload != nil {
 		bytes += m.upload.bytes
 	}
