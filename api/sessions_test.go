@@ -69,6 +69,25 @@ func TestSessions_ShownThroughAnyServer(t *testing.T) {
 	c.get(r + "/me?consistency=linearizable").want(404)
 }
 
+// A local session is listed by its server, and marked.
+func TestSessions_Local(t *testing.T) {
+	tier.Seconds(t)
+	e := fresh(t, 1, func(s *config.Settings) { s.Server.LocalSessions, s.Server.UpgradeLocalSessions = true, true })
+	c := newClient(t, e.urls[0])
+	zk := connectTo(t, fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort))
+	id := fmt.Sprintf("0x%x", uint64(zk.SessionID()))
+	row := `{"id":"` + id + `","timeout":"10s","server":1,"ephemerals":0`
+	c.get("/v1/sessions").want(200).has("total", 1).contains(row + `,"local":true}`)
+	c.get("/v1/sessions/"+id).want(200).has("local", true).has("connection.outstanding", 0)
+	if _, _, err := zk.Create(t.Context(), "/e", nil, zkclient.Ephemeral); err != nil {
+		t.Fatal(err)
+	}
+	c.get("/v1/sessions").want(200).has("total", 1).contains(`"ephemerals":1}`)
+	if a := c.get("/v1/sessions/" + id).want(200); a.json["local"] != nil {
+		t.Errorf("a session that was upgraded: %s", a.body)
+	}
+}
+
 func TestSessions_Pages(t *testing.T) {
 	c := newClient(t, shared().urls[1])
 	want := map[string]bool{}

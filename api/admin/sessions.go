@@ -14,8 +14,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Sessions and watches as resources. All servers know the sessions; the client's connection and its watches are known
-// to the server that has it, which ?server= asks.
+// Sessions and watches as resources. All servers know the sessions, except the local ones; the client's connection and
+// its watches are known to the server that has it, which ?server= asks.
 
 // sessions shows a session with its connection.
 type sessions struct {
@@ -26,12 +26,13 @@ type sessions struct {
 // maxShown bounds the items that are listed of one session, or on one path.
 const maxShown = 1000
 
-// sessionRow is what every server knows of a session.
+// sessionRow is what every server knows of a session or, if it is local, the server that has it.
 type sessionRow struct {
 	ID         string         `json:"id"`
 	Timeout    string         `json:"timeout"`
 	Server     state.ServerID `json:"server"` // that its client was last at
 	Ephemerals int            `json:"ephemerals"`
+	Local      bool           `json:"local,omitempty"`
 }
 
 // sessionPage is a page of sessions.
@@ -41,7 +42,7 @@ type sessionPage struct {
 	Next     string       `json:"next,omitempty"`
 }
 
-// listSessions lists the sessions by their ids.
+// listSessions lists the sessions by their ids: those of all servers, and the local ones of this one.
 func listSessions(q *rest.Request) error {
 	limit, err := q.Query.Integer("limit", maxShown/10, 1, maxShown)
 	if err != nil {
@@ -58,13 +59,18 @@ func listSessions(q *rest.Request) error {
 	var ids []uint64
 	q.View(func(v *server.View) {
 		table := v.Machine().Sessions()
-		page.Total = table.Len()
-		ids = make([]uint64, 0, table.Len())
-		table.Each(func(x *session.Session) {
+		local := v.Local().All()
+		page.Total = table.Len() + len(local)
+		ids = make([]uint64, 0, page.Total)
+		add := func(x *session.Session) {
 			if uint64(x.ID) > uint64(after) {
 				ids = append(ids, uint64(x.ID))
 			}
-		})
+		}
+		table.Each(add)
+		for i := range local {
+			add(&local[i])
+		}
 	})
 	slices.Sort(ids) // not while others wait
 	if len(ids) > limit {
@@ -73,16 +79,27 @@ func listSessions(q *rest.Request) error {
 	}
 	q.View(func(v *server.View) {
 		for _, id := range ids {
-			if x := v.Machine().Sessions().Get(znode.SessionID(id)); x != nil {
-				page.Sessions = append(page.Sessions, rowOf(v, x))
+			if row, ok := rowOf(v, znode.SessionID(id)); ok {
+				page.Sessions = append(page.Sessions, row)
 			}
 		}
 	})
 	return q.Answer(http.StatusOK, page)
 }
 
-func rowOf(v *server.View, x *session.Session) sessionRow {
-	return sessionRow{x.ID.String(), x.Timeout.String(), state.ServerID(x.Owner), v.Tree().EphemeralCount(x.ID)}
+// rowOf returns the row of a session; false if there is none with this id.
+func rowOf(v *server.View, id znode.SessionID) (sessionRow, bool) {
+	x, local := v.Machine().Sessions().Get(id), false
+	if x == nil {
+		own, ok := v.Local().Get(id)
+		if !ok {
+			return sessionRow{}, false
+		}
+		x, local = &own, true
+	}
+	return sessionRow{
+		x.ID.String(), x.Timeout.String(), state.ServerID(x.Owner), v.Tree().EphemeralCount(x.ID), local,
+	}, true
 }
 
 // sessionDetail is a session with what the server knows that has its connection.
@@ -124,11 +141,10 @@ func (h *sessions) get(q *rest.Request) error {
 	all := q.IsAdministrator()
 	var d sessionDetail
 	q.View(func(v *server.View) {
-		x := v.Machine().Sessions().Get(id)
-		if ok = x != nil; !ok {
+		d.Paths = []string{}
+		if d.sessionRow, ok = rowOf(v, id); !ok {
 			return
 		}
-		d = sessionDetail{sessionRow: rowOf(v, x), Paths: []string{}}
 		paths := v.Tree().Ephemerals(id, "")
 		slices.Sort(paths)
 		d.More = len(paths) > maxShown

@@ -38,11 +38,11 @@ func OfServer(srv Server, started time.Time) Part {
 func ofState(srv Server, emit func(name string, value any)) {
 	var size znode.Size
 	var watches watch.Summary
-	var sessions int
+	var sessions, local int
 	var zxid znode.Zxid
 	srv.View(func(v *server.View) {
 		size, watches, zxid = v.Tree().Size(), v.Watches().Summary(), v.Zxid()
-		sessions = v.Machine().Sessions().Len()
+		sessions, local = v.Machine().Sessions().Len(), v.Local().Len()
 	})
 	emit("znode_count", size.Znodes+1) // ZooKeeper counts the root as / and as the empty path
 	emit("watch_count", watches.Total)
@@ -54,7 +54,7 @@ func ofState(srv Server, emit func(name string, value any)) {
 	emit("refused_writes_total", memory.Refused)
 	emit("refused_acls_total", memory.LongACL)
 	emit("global_sessions", sessions)
-	emit("local_sessions", 0)
+	emit("local_sessions", local)
 	emit("last_zxid", int64(zxid))
 }
 

@@ -59,7 +59,7 @@ var table = []Metric{
 	{"sessions_expired_total", Counter, "", "Sessions of the whole ensemble that have expired.", state, false, false},
 	{"watch_count", Gauge, "", "Watches of this server's ZooKeeper clients.", state, zk, false},
 	{"global_sessions", Gauge, "", "Sessions of the whole ensemble.", state, zk, false},
-	{"local_sessions", Gauge, "", "Always 0: there are no local sessions.", state, zk, false},
+	{"local_sessions", Gauge, "", "Sessions that this server alone knows (localSessionsEnabled).", state, zk, false},
 	{"last_zxid", Gauge, "", "Zxid of the last transaction that this server has applied.", state, false, false},
 
 	{"quorum_size", Gauge, "", "Voters in the ensemble.", ensemble, zk, false},

@@ -2,6 +2,7 @@ package zk
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/server"
@@ -121,8 +123,8 @@ func (a *answer) envi() {
 // memoryLimit is the Go runtime's soft limit in bytes.
 func memoryLimit() int64 { return debug.SetMemoryLimit(-1) }
 
-// dump lists the ensemble's sessions, in the form of ZooKeeper's followers;
-// the ephemerals of each; and this server's connections.
+// dump lists the sessions, those that this server alone knows first, in the form of ZooKeeper's followers; the
+// ephemerals of each; and this server's connections.
 func (a *answer) dump() {
 	type owner struct {
 		id    znode.SessionID
@@ -130,8 +132,9 @@ func (a *answer) dump() {
 	}
 	var sessions []session.Session
 	var owners []owner
+	var local *server.LocalSessions
 	a.look(func(v *server.View) {
-		sessions = v.Machine().Sessions().Clone()
+		sessions, local = v.Machine().Sessions().Clone(), v.Local()
 		tree := v.Tree()
 		tree.EphemeralOwners(func(id znode.SessionID, _ int) {
 			owners = append(owners, owner{id, tree.Ephemerals(id, "")})
@@ -140,6 +143,9 @@ func (a *answer) dump() {
 	slices.SortFunc(sessions, func(x, y session.Session) int { return compare(x.ID, y.ID) })
 	slices.SortFunc(owners, func(x, y owner) int { return compare(x.id, y.id) })
 	a.line("SessionTracker dump:")
+	if a.listener.srv.Config().LocalSessions {
+		a.sets(local.Deadlines())
+	}
 	a.line("Global Sessions(%d):", len(sessions))
 	for _, s := range sessions {
 		a.line("%s\t%dms", s.ID, s.Timeout.Milliseconds())
@@ -158,6 +164,21 @@ func (a *answer) dump() {
 	a.line("Connections Sets (%d)/(%d):", min(1, len(conns)), len(conns))
 	for _, c := range conns {
 		a.line("\tip: /%s sessionId: %s", c.remote, c.session())
+	}
+}
+
+// sets lists local sessions by the times at which they expire (ExpiryQueue.dump).
+func (a *answer) sets(deadlines map[int64][]znode.SessionID) {
+	n := 0
+	for _, ids := range deadlines {
+		n += len(ids)
+	}
+	a.line("Local Session Sets (%d)/(%d):", len(deadlines), n)
+	for _, at := range slices.Sorted(maps.Keys(deadlines)) {
+		a.line("%d expire at %s:", len(deadlines[at]), time.UnixMilli(at).Format("Mon Jan 02 15:04:05 MST 2006"))
+		for _, id := range deadlines[at] {
+			a.line("\t%s", id)
+		}
 	}
 }
 

@@ -90,8 +90,6 @@ func ignoredKeys() []foreign {
 		{tuning, []string{"ssl.quorum.handshakeDetectionTimeoutMillis", "ssl.quorum.sslProvider"},
 			"needs no such tuning", ""},
 		{ignored, []string{"leaderServes"}, "lets the leader serve clients", "yes"},
-		{ignored, []string{"localSessionsEnabled", "localSessionsUpgradingEnabled"},
-			"replicates every session", "false"},
 		{ignored, []string{"reconfigEnabled"},
 			"does not offer reconfig (RECONFIGDISABLED); use zk-lite member", "false"},
 		{ignored, []string{"readonlymode.enabled"},

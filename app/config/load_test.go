@@ -352,13 +352,13 @@ func TestLoad_AcceptedAsInZooKeeper(t *testing.T) {
 // for all, and what asks for nothing is silent.
 func TestLoad_KeysWithoutEffect(t *testing.T) {
 	_, notices, err := load(t, "dataDir=data\nconnectionMaxTokens=5\npreAllocSize=64\nleaderServes=yes\n"+
-		"zookeeper.nio.numWorkerThreads=4\nsslQuorum=false\nrequestThrottleLimit=0\nlocalSessionsEnabled=true\n"+
+		"zookeeper.nio.numWorkerThreads=4\nsslQuorum=false\nrequestThrottleLimit=0\nmultiAddress.enabled=true\n"+
 		"forceSync=yes\nclientPortListenBacklog=50\nDigestAuthenticationProvider.enabled=true\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"WARN zoo.cfg:8: localSessionsEnabled: has no effect: zk-lite replicates every session",
+		"WARN zoo.cfg:8: multiAddress.enabled: has no effect: zk-lite uses one address per server",
 		"WARN zoo.cfg: preAllocSize, zookeeper.nio.numWorkerThreads: have no effect: zk-lite needs no such tuning " +
 			"(docs/reference/settings.md, \"Keys without effect\")",
 		"WARN zoo.cfg:10: clientPortListenBacklog: has no effect but to be shown by conf: the operating system's " +

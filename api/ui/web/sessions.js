@@ -28,7 +28,7 @@ export function Sessions({ id }) {
         <th>Ephemerals</th></tr></thead><tbody>${sessions.map(
         (s) =>
           html`<tr key=${s.id}><td><a href=${"#/sessions/" + s.id} aria-current=${s.id === id ? "true" : undefined}>
-            <code>${s.id}</code></a></td><td>${s.server}</td><td>${s.timeout}</td><td>${s.ephemerals}</td></tr>`,
+            <code>${s.id}</code></a></td><td>${s.server}${s.local && " (local)"}</td><td>${s.timeout}</td><td>${s.ephemerals}</td></tr>`,
       )}</tbody></table></div>
       ${next && html`<button onClick=${() => setPages([...pages, next])}>More</button>`}
     </section>
@@ -58,8 +58,8 @@ function Session({ id }) {
   return html`<section aria-label="Session"><h1><code>${id}</code></h1><${Failure} error=${error ?? s?.failure} server=${s?.server} />${
     s &&
     html`
-    <p class="buttons"><button disabled=${!mayWrite(store) || error} onClick=${close}>End this session</button></p>
-    <dl><dt>Timeout</dt><dd>${s.timeout}</dd><dt>Server</dt><dd>${s.server}</dd>
+    <p class="buttons"><button disabled=${!mayWrite(store) || error || s.local} onClick=${close}>End this session</button></p>
+    <dl><dt>Timeout</dt><dd>${s.timeout}</dd><dt>Server</dt><dd>${s.server}${s.local && ", which alone knows it"}</dd>
       ${
         c &&
         html`<dt>Client</dt><dd>${c.address ?? "shown to administrators"}</dd><dt>Identity</dt><dd>${c.identities.map(who).join("; ") || "none that is yours"}</dd>
