@@ -29,7 +29,9 @@ type client struct {
 	seen     znode.Zxid // the newest state it knows, on any server
 	versions map[string]znode.Version
 	mine     []string // ephemerals
-	ttls     []ttlZnode
+	// replicated: an ephemeral was acknowledged, so that all servers know the session, if it was local before.
+	replicated bool
+	ttls       []ttlZnode
 	// watches are those that it believes to have. Protected by the mutex of its present connection.
 	watches map[watched]bool
 	values  int
@@ -196,7 +198,7 @@ func (c *client) shake(x *connection) bool {
 		c.session, c.password, c.timeout = k.session.ID, k.session.Password, k.session.Timeout
 		return true
 	case znode.ErrSessionExpired:
-		if c.w.truth.endOf(c.session) == check.Alive {
+		if c.w.truth.endOf(c.session) == check.Alive && (!c.w.opt.local || c.replicated) {
 			c.w.record.violation("Sessions", "client %d was told that session %v is over at %v, which lives",
 				c.id, c.session, c.w.now())
 		}
@@ -207,7 +209,7 @@ func (c *client) shake(x *connection) bool {
 
 // forget begins a life without a session.
 func (c *client) forget() {
-	c.session, c.timeout, c.mine = 0, 0, nil
+	c.session, c.timeout, c.mine, c.replicated = 0, 0, nil, false
 	clear(c.watches)
 }
 
@@ -292,7 +294,7 @@ func (c *client) learn(k *call) {
 	case check.Create:
 		c.versions[o.Created] = 0
 		if o.Mode.Ephemeral() {
-			c.mine = append(c.mine, o.Created)
+			c.mine, c.replicated = append(c.mine, o.Created), true
 		}
 		if ttl, ok := lifeOf(o.Value); ok {
 			c.ttls = append(c.ttls, ttlZnode{o.Created, ttl})

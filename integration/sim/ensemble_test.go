@@ -156,7 +156,8 @@ func (m *machine) boot() error {
 	l.srv = server.New(server.Config{
 		ID: state.ServerID(m.i), Tick: tick, MinSessionTimeout: minTimeout,
 		MaxSessionTimeout: maxTimeout, Grace: grace, Logger: logger, ExtendedTypes: true,
-		Reap: server.ReapConfig{Interval: reapInterval},
+		Reap:          server.ReapConfig{Interval: reapInterval},
+		LocalSessions: w.opt.local, UpgradeLocalSessions: w.opt.local,
 	})
 	h := &handler{Handler: l.srv.Handler(), life: l, reader: w.truth.reader(m.i)}
 	listener := w.net.listen(m.i)

@@ -33,7 +33,9 @@ type options struct {
 	disks            []slowdisk.Profile // of the servers; the last is that of all that follow
 
 	noPush, noOverlap, noFailover bool
-	log                           bool
+
+	local bool // new sessions are local, and upgraded
+	log   bool
 }
 
 func optionsOf(seed uint64) options {
@@ -53,6 +55,8 @@ func optionsOf(seed uint64) options {
 	}
 	o.disks = disksOf(seed)
 	switch seed % 10 { // the ideas of package peer have switches: without them must work too
+	case 6:
+		o.local = true
 	case 7:
 		o.noPush = true
 	case 8:
