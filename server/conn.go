@@ -190,7 +190,7 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 		id, local := c.carries()
 		switch {
 		case local && cmd.Op == state.OpCloseSession:
-			return c.Read(localClose{op, c})
+			return c.closeLocal(op)
 		case local && createsEphemeral(cmd):
 			if code, err := c.upgrade(); err != nil {
 				return err
@@ -222,17 +222,12 @@ func (c *Conn) carries() (id znode.SessionID, local bool) {
 	return c.session, c.local
 }
 
-// stop has c take no more requests. Earlier ones still get their answers.
-func (c *Conn) stop() {
+// cut has c take no more requests, and disconnects the client. Earlier ones still get their answers.
+func (c *Conn) cut(r Reason) {
 	c.mu.Lock()
 	c.broken = true
 	c.mu.Unlock()
 	c.room.Broadcast()
-}
-
-// cut is stop, and disconnects the client.
-func (c *Conn) cut(r Reason) {
-	c.stop()
 	c.client.Disconnect(r)
 }
 

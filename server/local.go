@@ -22,18 +22,21 @@ type LocalSessions struct {
 	mu    sync.Mutex // protects the fields below
 	all   map[znode.SessionID]*localSession
 	clock *session.Tracker
+	left  *sync.Cond // on mu: a session is no longer leaving
 }
 
 // localSession is a session with the connection that carries it, or did last.
 type localSession struct {
 	session.Session
-	conn *Conn
+	conn    *Conn
+	leaving bool // the command that makes it one that all servers know is being proposed
 }
 
 func newLocalSessions(s *Server) *LocalSessions {
 	l := &LocalSessions{
 		srv: s, all: map[znode.SessionID]*localSession{}, clock: session.NewTracker(s.cfg.Tick),
 	}
+	l.left = sync.NewCond(&l.mu)
 	l.clock.Lead(1, session.NewTable(), time.Now()) // it is this server's own in every term
 	return l
 }
@@ -69,7 +72,7 @@ func (o localOpen) Read(v *View) {
 func (l *LocalSessions) add(c *Conn, x session.Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all[x.ID] = &localSession{x, c}
+	l.all[x.ID] = &localSession{Session: x, conn: c}
 	l.clock.Track(&x, time.Now())
 	l.srv.conns.bind(c, &x, true)
 }
@@ -81,6 +84,10 @@ func (l *LocalSessions) attach(
 ) (session.Session, bool) {
 	l.mu.Lock()
 	x := l.all[id]
+	for x != nil && x.leaving {
+		l.left.Wait() // until the log has it, or it stays
+		x = l.all[id]
+	}
 	if x == nil || subtle.ConstantTimeCompare(x.Password[:], password[:]) != 1 {
 		l.mu.Unlock()
 		return session.Session{}, false
@@ -109,40 +116,52 @@ func (o localAttach) Done(v *View, r *state.Result) {
 	o.Op.Done(v, &state.Result{Op: state.OpAttach, Code: r.Code, Zxid: r.Zxid, Session: &o.x})
 }
 
-// take removes the session that c carries. It reports false if c does not: the session has ended, or its client has
-// another connection.
-func (l *LocalSessions) take(c *Conn) (session.Session, bool) {
+// leave begins the upgrade of the session that c carries. It returns nil if c does not: the session has ended, or its
+// client has another connection.
+func (l *LocalSessions) leave(c *Conn) *localSession {
 	id, _ := c.Session()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	x := l.all[id]
 	if x == nil || x.conn != c {
-		return session.Session{}, false
+		return nil
 	}
-	delete(l.all, id)
+	x.leaving = true
 	l.clock.Remove(id)
-	return x.Session, true
+	return x
+}
+
+// hasLeft ends leave: from now on the log is asked for the session, or, if nothing was sent, it stays.
+func (l *LocalSessions) hasLeft(x *localSession, sent bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x.leaving = false; sent {
+		delete(l.all, x.ID)
+	} else if l.all[x.ID] == x {
+		l.clock.Track(&x.Session, time.Now())
+	}
+	l.left.Broadcast()
 }
 
 // upgrade makes the local session of c one that all servers know, and waits until it is. A code other than OK means that
 // the request that needs it fails; the session stays as it is.
 //
-// It is no longer local while its command is under way. So it has one upgrade at most, and a client that comes back
-// meanwhile asks the log for it.
+// It is no longer local once its command is sent. So it has one upgrade at most, and a client that comes back meanwhile
+// asks the log for it.
 func (c *Conn) upgrade() (znode.Error, error) {
 	s := c.server
 	if !s.cfg.UpgradeLocalSessions {
 		return znode.ErrEphemeralOnLocal, nil
 	}
-	x, ok := s.local.take(c)
-	if !ok {
+	x := s.local.leave(c)
+	if x == nil {
 		return znode.OK, ErrClosed
 	}
 	u := &upgrading{c: c}
-	if err := c.Write(&state.Command{
+	err := c.Write(&state.Command{
 		Op: state.OpCreateSession, Session: x.ID, Password: x.Password, Timeout: x.Timeout,
-	}, u); err != nil {
-		s.local.add(c, x) // nothing was sent
+	}, u)
+	if s.local.hasLeft(x, err == nil); err != nil {
 		return znode.OK, err
 	}
 	switch code := u.wait(); {
@@ -202,13 +221,30 @@ type localClose struct {
 	c *Conn
 }
 
+// closeLocal closes c's local session, after its earlier requests. For later ones it is one that the log does not have.
+func (c *Conn) closeLocal(op Op) error {
+	c.mu.Lock()
+	c.local = false
+	c.mu.Unlock()
+	return c.Read(localClose{op, c})
+}
+
 // Read implements Op.
 func (o localClose) Read(v *View) {
-	if x, ok := o.c.server.local.take(o.c); ok {
-		o.c.server.conns.unbind(o.c, x.ID)
-	}
-	o.c.stop()
+	o.c.server.local.close(o.c)
 	o.Done(v, &state.Result{Op: state.OpCloseSession, Zxid: v.Zxid()})
+}
+
+// close ends the session that c carries.
+func (l *LocalSessions) close(c *Conn) {
+	id, _ := c.Session()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x := l.all[id]; x != nil && x.conn == c {
+		delete(l.all, id)
+		l.clock.Remove(id)
+		l.srv.conns.unbind(c, id)
+	}
 }
 
 // touch gives those of the sessions that are local a full timeout from now, and returns the others.

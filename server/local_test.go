@@ -55,12 +55,22 @@ func TestLocal_Session_IsNotInTheLog(t *testing.T) {
 	if k.srv.Connection(s.ID) != nil {
 		t.Error("the closed session is still bound")
 	}
-	late := &op{c: c, name: "late"}
-	if err := c.Conn.Write(&state.Command{Op: state.OpDelete, Path: "/a"}, late); !errors.Is(err, ErrClosed) {
-		t.Errorf("a write after the close: %v, want %v", err, ErrClosed)
-	}
 	c.Close("")
 	k.expectPending("the end")
+}
+
+// What comes behind the end of the session has none, as behind that of any other.
+func TestLocal_Close_LaterRequests(t *testing.T) {
+	k := newKit(t, local)
+	c := k.connect()
+	c.open(4 * time.Second)
+	c.create("/a", "")
+	c.write("close", &state.Command{Op: state.OpCloseSession})
+	c.create("/b", "")
+	c.ephemeral("/e")
+	k.log.drain()
+	c.expect("behind a close", "create /a: OK", "close: OK", "create /b: SESSIONEXPIRED", "create /e: SESSIONEXPIRED")
+	k.expectSessions("closed", 0, 0)
 }
 
 // The first ephemeral znode replicates the session, with its id, password and timeout, in a transaction of its own
