@@ -192,10 +192,11 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 		case local && cmd.Op == state.OpCloseSession:
 			return c.closeLocal(op)
 		case local && createsEphemeral(cmd):
-			if code, err := c.upgrade(); err != nil {
+			if !c.server.cfg.UpgradeLocalSessions {
+				return c.Read(refusedEphemeral{op, cmd})
+			}
+			if err := c.upgrade(); err != nil {
 				return err
-			} else if code != znode.OK {
-				return c.Read(refusedWrite{op, cmd.Op, code})
 			}
 			cmd.Session = id
 		case !local:

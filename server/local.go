@@ -143,35 +143,31 @@ func (l *LocalSessions) hasLeft(x *localSession, sent bool) {
 	l.left.Broadcast()
 }
 
-// upgrade makes the local session of c one that all servers know, and waits until it is. A code other than OK means that
-// the request that needs it fails; the session stays as it is.
+// upgrade makes the local session of c one that all servers know, and waits until it is. An error is one of Write.
 //
 // It is no longer local once its command is sent. So it has one upgrade at most, and a client that comes back meanwhile
 // asks the log for it.
-func (c *Conn) upgrade() (znode.Error, error) {
+func (c *Conn) upgrade() error {
 	s := c.server
-	if !s.cfg.UpgradeLocalSessions {
-		return znode.ErrEphemeralOnLocal, nil
-	}
 	x := s.local.leave(c)
 	if x == nil {
-		return znode.OK, ErrClosed
+		return ErrClosed
 	}
 	u := &upgrading{c: c}
 	err := c.Write(&state.Command{
 		Op: state.OpCreateSession, Session: x.ID, Password: x.Password, Timeout: x.Timeout,
 	}, u)
 	if s.local.hasLeft(x, err == nil); err != nil {
-		return znode.OK, err
+		return err
 	}
 	switch code := u.wait(); {
 	case code == znode.ErrConnectionLoss:
-		return znode.OK, ErrClosed
+		return ErrClosed
 	case code != znode.OK: // its id is another session's, or a mirror was loaded
 		c.cut(ReasonExpired)
-		return znode.OK, ErrClosed
+		return ErrClosed
 	}
-	return znode.OK, nil
+	return nil
 }
 
 // upgrading is the command of an upgrade. It implements Op.
@@ -209,9 +205,38 @@ func (u *upgrading) wait() znode.Error {
 }
 
 // createsEphemeral reports whether c needs a session that all servers know: it would own a znode.
-func createsEphemeral(c *state.Command) bool {
-	owned := func(o state.Command) bool { return o.Mode.Ephemeral() }
-	return owned(*c) || slices.ContainsFunc(c.Ops, owned)
+func createsEphemeral(c *state.Command) bool { return c.Mode.Ephemeral() || firstEphemeral(c.Ops) >= 0 }
+
+// firstEphemeral is the index of the first operation that creates an ephemeral; negative: none does.
+func firstEphemeral(ops []state.Command) int {
+	return slices.IndexFunc(ops, func(o state.Command) bool { return o.Mode.Ephemeral() })
+}
+
+// refusedEphemeral refuses a command that creates an ephemeral, in its place among its connection's requests. It
+// implements Op, with the request's own Done.
+type refusedEphemeral struct {
+	Op
+	cmd *state.Command
+}
+
+// Read implements Op. A multi fails at its first ephemeral.
+func (w refusedEphemeral) Read(v *View) {
+	r := refused(w.cmd.Op, znode.ErrEphemeralOnLocal, v.Zxid())
+	if w.cmd.Op == state.OpMulti {
+		r.Code = znode.OK
+		first := firstEphemeral(w.cmd.Ops)
+		for i := range w.cmd.Ops {
+			one := state.OpResult{Op: w.cmd.Ops[i].Op, Kind: w.cmd.Ops[i].Kind}
+			switch {
+			case i == first:
+				one.Code = znode.ErrEphemeralOnLocal
+			case i > first:
+				one.Code = znode.ErrRuntimeInconsistency
+			}
+			r.Multi = append(r.Multi, one)
+		}
+	}
+	w.Done(v, r)
 }
 
 // localClose closes a local session, in its place among its connection's requests. It implements Op, with the request's

@@ -124,15 +124,26 @@ func TestLocal_Upgrade_Off(t *testing.T) {
 	c.open(4 * time.Second)
 	c.create("/a", "")
 	c.ephemeral("/e")
-	c.write("multi", &state.Command{Op: state.OpMulti, Ops: []state.Command{
+	var codes []znode.Error
+	multi := &op{c: c, name: "multi", done: func(_ *View, r *state.Result) {
+		for _, one := range r.Multi {
+			codes = append(codes, one.Code)
+		}
+	}}
+	if err := c.Conn.Write(&state.Command{Op: state.OpMulti, Ops: []state.Command{
 		{Op: state.OpCreate, Path: "/p", ACL: znode.OpenACL},
 		{Op: state.OpCreate, Path: "/e", Mode: znode.EphemeralSequential, ACL: znode.OpenACL},
-	}})
+		{Op: state.OpDelete, Path: "/a"},
+	}}, multi); err != nil {
+		t.Fatal(err)
+	}
 	c.create("/b", "")
 	k.expectPending("no ephemeral", state.OpCreate, state.OpCreate)
 	k.log.drain()
-	c.expect("in order", "create /a: OK", "create /e: EPHEMERALONLOCALSESSION", "multi: EPHEMERALONLOCALSESSION",
-		"create /b: OK")
+	c.expect("in order", "create /a: OK", "create /e: EPHEMERALONLOCALSESSION", "multi: OK", "create /b: OK")
+	if want := []znode.Error{znode.OK, znode.ErrEphemeralOnLocal, znode.ErrRuntimeInconsistency}; !slices.Equal(codes, want) {
+		t.Errorf("the transaction's codes are %v, want %v", codes, want)
+	}
 	c.get("/p", false)
 	c.expect("the transaction", "get /p: NONODE")
 	k.expectSessions("after refusals", 0, 1)

@@ -81,10 +81,15 @@ func TestZKP_Local_EphemeralIsRefused(t *testing.T) {
 		want znode.Error
 	}{
 		{a, wire.OpCreate, znode.OK}, {e, wire.OpCreate2, znode.ErrEphemeralOnLocal},
-		{m, wire.OpMulti, znode.ErrEphemeralOnLocal}, {b, wire.OpCreate, znode.OK},
+		{m, wire.OpMulti, znode.OK}, {b, wire.OpCreate, znode.OK},
 	} {
-		if h, _ := c.reply(x.xid, x.op); h.Err != x.want {
+		h, body := c.reply(x.xid, x.op)
+		if h.Err != x.want {
 			t.Errorf("%s: %s, want %s", x.op, h.Err.Name(), x.want.Name())
+		}
+		if body, ok := body.(*wire.MultiResponse); ok && (len(body.Results) != 2 || body.Results[0].Err != znode.OK ||
+			body.Results[1].Err != znode.ErrEphemeralOnLocal) {
+			t.Errorf("multi: %+v, want the refusal of its second operation", body.Results)
 		}
 	}
 	c.want(znode.ErrNoNode, wire.OpExists, &wire.ExistsRequest{Path: "/p"})
