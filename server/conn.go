@@ -43,14 +43,15 @@ type Reason int
 
 // The reasons.
 const (
-	ReasonClosed   Reason = iota // the session was closed, by its client
-	ReasonExpired                // the session has expired
-	ReasonMoved                  // the session's client has another connection
-	ReasonNoLeader               // this server has lost touch with a majority
-	ReasonStopping               // this server stops
-	ReasonReset                  // this server's state was replaced by a snapshot
-	ReasonOutbox                 // the client does not read its replies
-	ReasonHalted                 // this server no longer takes part in the ensemble
+	ReasonClosed       Reason = iota // the session was closed, by its client
+	ReasonExpired                    // the session has expired
+	ReasonMoved                      // the session's client has another connection
+	ReasonNoLeader                   // this server has lost touch with a majority
+	ReasonStopping                   // this server stops
+	ReasonReset                      // this server's state was replaced by a snapshot
+	ReasonOutbox                     // the client does not read its replies
+	ReasonHalted                     // this server no longer takes part in the ensemble
+	ReasonReadOnlyOver               // read-only mode is over
 )
 
 // String names the reason in logs.
@@ -58,6 +59,7 @@ func (r Reason) String() string {
 	return [...]string{
 		"session closed", "session expired", "session moved", "no contact with a leader",
 		"server stopping", "state restored from a snapshot", "client does not read", "server halted",
+		"read-only mode is over",
 	}[r]
 }
 
@@ -90,6 +92,7 @@ type Conn struct {
 	identities atomic.Pointer[[]znode.ID]
 	heard      time.Time   // about when something last came; protected by connections.mu
 	touched    atomic.Bool // something came from the client since the last report: c is in connections.touched
+	readOnly   bool        // of read-only mode; nothing is written
 
 	mu sync.Mutex // protects the fields below
 	// queue holds the requests that wait: its head is always a write, whose
@@ -109,7 +112,11 @@ type Conn struct {
 // NewConn registers a client with the identities its connection has by itself,
 // such as its address. Close it when the connection has ended.
 func (s *Server) NewConn(client Client, identities []znode.ID) *Conn {
-	c := &Conn{server: s, client: client, shard: s.nextShard.Add(1) % viewShards}
+	return newConn(s, client, identities, false)
+}
+
+func newConn(s *Server, client Client, identities []znode.ID, readOnly bool) *Conn {
+	c := &Conn{server: s, client: client, shard: s.nextShard.Add(1) % viewShards, readOnly: readOnly}
 	c.room = sync.NewCond(&c.mu)
 	c.identities.Store(&identities)
 	c.watcher = s.watches.NewWatcher(c)
@@ -179,9 +186,12 @@ func (c *Conn) Read(op Op) error {
 
 // Write sends a command for this connection's session and has op.Done called
 // when it was applied, or, with ErrSystem, was not sent because the tree may not
-// grow. It blocks while too much is pending. An error means
+// grow. In read-only mode nothing is sent. It blocks while too much is pending. An error means
 // that the command was not sent: ErrClosed, or the one of Consensus.Propose.
 func (c *Conn) Write(cmd *state.Command, op Op) error {
+	if c.readOnly {
+		return c.Read(refusedWrite{op, cmd.Op, refusedReadOnly(cmd.Op)})
+	}
 	if cmd.Op == state.OpSync && fault.On(fault.SyncWithoutLog) {
 		return c.Read(idleSync{op})
 	}

@@ -16,6 +16,8 @@ type connections struct {
 	mu    sync.Mutex // protects the fields below
 	all   map[*Conn]struct{}
 	bound map[znode.SessionID]*Conn
+	// readOnly are those with a session of read-only mode. They are not in bound.
+	readOnly map[*Conn]struct{}
 	// touchedAlone are sessions that were touched and have no connection here: it has
 	// ended, or they never had one (HTTP).
 	touchedAlone map[znode.SessionID]struct{}
@@ -30,6 +32,7 @@ func newConnections() *connections {
 	return &connections{
 		all:          map[*Conn]struct{}{},
 		bound:        map[znode.SessionID]*Conn{},
+		readOnly:     map[*Conn]struct{}{},
 		touchedAlone: map[znode.SessionID]struct{}{},
 	}
 }
@@ -44,6 +47,7 @@ func (t *connections) add(c *Conn) {
 func (t *connections) remove(c *Conn, id znode.SessionID) (carried bool) {
 	t.mu.Lock()
 	delete(t.all, c)
+	delete(t.readOnly, c)
 	carried = t.bound[id] == c
 	t.mu.Unlock()
 	t.unbind(c, id)
@@ -142,13 +146,12 @@ func (t *connections) takeTouched(all bool) (ids []znode.SessionID) {
 	return ids
 }
 
-// disconnect disconnects the connections of which which is true; timeout is that of
-// the session, 0 for none.
-func (t *connections) disconnect(r Reason, which func(timeout time.Duration) bool) {
+// disconnect disconnects the connections of which which is true.
+func (t *connections) disconnect(r Reason, which func(c *Conn) bool) {
 	t.mu.Lock()
 	var out []*Conn
 	for c := range t.all {
-		if _, timeout := c.Session(); which(timeout) {
+		if which(c) {
 			out = append(out, c)
 		}
 	}
@@ -159,7 +162,7 @@ func (t *connections) disconnect(r Reason, which func(timeout time.Duration) boo
 }
 
 func (t *connections) disconnectAll(r Reason) {
-	t.disconnect(r, func(time.Duration) bool { return true })
+	t.disconnect(r, func(*Conn) bool { return true })
 }
 
 // Connection returns the connection that carries a session on this server; nil: none does.

@@ -55,6 +55,7 @@ type Config struct {
 	Grace         time.Duration
 	ExtendedTypes bool // allow TTL znodes
 	EnforceQuota  bool // hard quotas refuse
+	ReadOnly      bool // serve reads without a majority; see ReadOnlyMode
 	// CompatiblePasswords gives sessions of the ZooKeeper protocol the passwords that a ZooKeeper server would. A
 	// client that knows the id of such a session can take it over.
 	CompatiblePasswords bool
@@ -90,7 +91,8 @@ type Server struct {
 	handler   handler
 	admission admission
 	// Source is the ensemble that is mirrored; it is idle while none is.
-	Source *Source
+	Source   *Source
+	ReadOnly *ReadOnlyMode
 
 	view     viewLock // protects current, what it leads to, and the record of changes
 	current  View
@@ -150,6 +152,7 @@ func New(cfg Config) *Server {
 	// counter, so that no server ever gives an id twice.
 	millis := uint64(time.Now().UnixMilli())
 	s.nextSession.Store(int64(uint64(cfg.ID)<<56 | millis<<24>>8))
+	s.ReadOnly = &ReadOnlyMode{srv: s, firstID: znode.SessionID(s.nextSession.Load())}
 	return s
 }
 

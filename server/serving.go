@@ -27,6 +27,7 @@ type catchingUp struct {
 	lapse  uint64     // counts the times when it was found out of touch
 	sent   *sentSync  // under way; nil: none
 	done   bool       // caught up since the last lapse
+	ever   bool       // caught up since the start
 	logged bool       // done, as the log has it
 }
 
@@ -51,6 +52,7 @@ func (c *catchingUp) upToDate() bool {
 func (c *catchingUp) check(inTouch bool) (done, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.ever = c.ever || c.done
 	switch {
 	case !inTouch:
 		if c.done || c.sent != nil {
@@ -69,6 +71,13 @@ func (c *catchingUp) check(inTouch bool) (done, news bool) {
 	news = c.done != c.logged
 	c.logged = c.done
 	return c.done, news
+}
+
+// hasCaughtUp reports whether this server has been in touch, and has caught up, since its start.
+func (c *catchingUp) hasCaughtUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ever
 }
 
 // sentSync waits for the command's way through the log, which may begin only when there
@@ -93,14 +102,16 @@ func (w *sentSync) end(applied bool) {
 }
 
 // disconnectCutOff disconnects the clients that have been without a leader for too
-// long, ours or that of the ensemble that is mirrored. Those without a session count as one with the shortest timeout.
+// long, ours or that of the ensemble that is mirrored. Those without a session count as one with the shortest timeout;
+// those of read-only mode stay.
 func (s *Server) disconnectCutOff() {
 	contact := max(s.Status().Contact, s.Source.silence())
 	if contact <= s.cfg.patience(s.cfg.MinSessionTimeout) {
 		return
 	}
-	s.conns.disconnect(ReasonNoLeader, func(timeout time.Duration) bool {
-		return contact > s.cfg.patience(max(timeout, s.cfg.MinSessionTimeout))
+	s.conns.disconnect(ReasonNoLeader, func(c *Conn) bool {
+		_, timeout := c.Session()
+		return !c.readOnly && contact > s.cfg.patience(max(timeout, s.cfg.MinSessionTimeout))
 	})
 }
 
