@@ -385,8 +385,8 @@ func serve(tb testing.TB, n *app.Server, change ...func(*api.Config)) (*api.Serv
 func serveReplaced(tb testing.TB, n *app.Server, srv api.Backend, change ...func(*api.Config)) (*api.Server, string) {
 	tb.Helper()
 	cfg := api.Config{Admin: admin.Config{
-		Version: "test",
-		Mirror:  mirror.New(mirror.LogOf(n.Server()), mirror.Config{Logger: slog.New(slog.DiscardHandler)}),
+		Version: "test", ReadOnly: n.Server().ReadOnly,
+		Mirror: mirror.New(mirror.LogOf(n.Server()), mirror.Config{Logger: slog.New(slog.DiscardHandler)}),
 	}}
 	cfg.REST.Logger = slog.New(slog.DiscardHandler)
 	for _, f := range change {

@@ -63,7 +63,7 @@ func (h *commands) all() []command {
 		{list("environment", "env", "envi"), true, h.environment},
 		{list("get_trace_mask", "gtmk"), true, h.traceMask},
 		{list("hash"), false, h.hash},
-		{list("is_read_only", "isro"), false, commandReadOnly},
+		{list("is_read_only", "isro"), false, commandReadOnly(h.cfg.ReadOnly)},
 		{list("leader", "lead"), false, h.leader},
 		{list("monitor", "mntr"), true, h.monitor},
 		{list("observers", "obsr"), false, h.observers},
@@ -107,7 +107,7 @@ func (h *commands) run(q *rest.Request) error {
 	}
 	c := all[i]
 	out := object{"command": c.names[0], "error": nil}
-	if !c.lame && !q.Core.Server.Serving() {
+	if srv := q.Core.Server; !c.lame && !srv.Serving() && !h.cfg.ReadOnly.On() {
 		out["error"] = "This ZooKeeper instance is not currently serving requests"
 		return q.Answer(http.StatusOK, out)
 	}
@@ -171,10 +171,12 @@ func (h *commands) hash(q *rest.Request, out object) error {
 	return nil
 }
 
-// commandReadOnly answers no: a server without a majority does not serve at all.
-func commandReadOnly(q *rest.Request, out object) error {
-	out["read_only"] = false
-	return nil
+// commandReadOnly reports whether read-only mode is on.
+func commandReadOnly(mode *server.ReadOnlyMode) func(*rest.Request, object) error {
+	return func(_ *rest.Request, out object) error {
+		out["read_only"] = mode.On()
+		return nil
+	}
 }
 
 // leader shows the leader.
@@ -192,7 +194,7 @@ func (h *commands) leader(q *rest.Request, out object) error {
 // monitor shows all metrics, as mntr does.
 func (h *commands) monitor(q *rest.Request, out object) error {
 	out["version"] = h.fullVersion()
-	out["server_state"] = q.Core.Server.Status().Role
+	out["server_state"] = h.cfg.ReadOnly.Mode()
 	h.measures.measure().JSON(out)
 	return nil
 }
@@ -205,7 +207,7 @@ func (h *commands) serverStats(q *rest.Request, out object) error {
 	q.View(func(v *server.View) { zxid, size = v.Zxid(), v.Tree().Size() })
 	s := q.Core.Server.Status()
 	stats := object{
-		"server_state": s.Role, "last_processed_zxid": int64(zxid), "provider_null": false,
+		"server_state": h.cfg.ReadOnly.Mode(), "last_processed_zxid": int64(zxid), "provider_null": false,
 		"uptime": time.Since(h.measures.started).Milliseconds(), "outstanding_requests": s.Pending,
 	}
 	if p := h.cfg.Port; p != nil {
@@ -223,7 +225,7 @@ func (h *commands) serverStats(q *rest.Request, out object) error {
 		}
 		stats["client_response_stats"], out["client_response"] = response, response
 	}
-	out["version"], out["read_only"] = h.fullVersion(), false
+	out["version"], out["read_only"] = h.fullVersion(), h.cfg.ReadOnly.On()
 	out["server_stats"], out["node_count"] = stats, size.Znodes+1
 	return nil
 }

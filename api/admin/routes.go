@@ -56,6 +56,7 @@ type Config struct {
 	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.
 	Certificate, PeerCertificate Certificate
 	Mirror                       Mirror
+	ReadOnly                     *server.ReadOnlyMode
 	// Others are operations of other packages with another Access than ByACL, for the document.
 	Others []rest.Route
 }

@@ -41,6 +41,7 @@ type conn struct {
 	now           time.Time   // when the bytes came that are being executed
 	closing       bool        // no further request is executed
 	needsIdentity bool        // requests need an identity (enforce.auth.schemes)
+	readOnly      bool        // the session is one of read-only mode
 	idBytes       int         // of identities added by auth and sasl
 
 	exchange auth.Exchange // of SASL; nil until the client begins one
@@ -103,9 +104,12 @@ func (c *conn) serve() error {
 		return errors.New("no descriptors are left for clients")
 	}
 	switch srv := c.listener.srv; {
+	case srv.Source.TakesClients():
+	case srv.ReadOnly.On():
+		c.readOnly = true
 	case !srv.Serving():
 		return errors.New("this server is not serving")
-	case !srv.Source.TakesClients():
+	default:
 		return errMirrors
 	}
 	if err := c.handshake(); err != nil {
@@ -193,6 +197,8 @@ func (c *conn) execute(frame []byte) error {
 	case !header.Type.ClientRequest():
 		c.closing = true // answered in its turn, then the connection is closed
 		r.refuse(znode.ErrUnimplemented)
+	case c.readOnly && (header.Type == wire.OpReconfig || header.Type == wire.OpDeleteContainer):
+		r.refuse(znode.ErrNotReadOnly) // as commands are (server.Conn.Write)
 	case !r.decode(rd):
 		r.refuse(znode.ErrMarshalling)
 	}

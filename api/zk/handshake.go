@@ -41,6 +41,9 @@ func (c *conn) handshake() error {
 		c.listener.refuse(c, "connectionMaxTokens")
 		return errors.New("sessions are opened faster than connectionMaxTokens allows")
 	}
+	if c.readOnly && !q.ReadOnly {
+		return errors.New("this server is in read-only mode, which the client does not allow")
+	}
 	if q.SessionID == 0 && c.isAhead(q.LastZxidSeen) {
 		// No session to attach to, so nothing will bring this server's state to
 		// where the client has been; another may be there.
@@ -48,7 +51,11 @@ func (c *conn) handshake() error {
 	}
 	// The request points into the input's buffer, which stays as it is until the
 	// reader goes on.
-	c.sc.Store(c.listener.srv.NewConn(c, c.identities()))
+	newConn := c.listener.srv.NewConn
+	if c.readOnly {
+		newConn = c.listener.srv.ReadOnly.NewConn
+	}
+	c.sc.Store(newConn(c, c.identities()))
 	h := &connecting{c: c, q: &q, start: time.Now(), answered: make(chan struct{}, 1)}
 	c.out.countReceived(wire.FrameLengthBytes + len(frame))
 	for range sessionIDTries {
@@ -113,7 +120,12 @@ type connecting struct {
 func (h *connecting) propose() error {
 	timeout := time.Duration(h.q.TimeoutMillis) * time.Millisecond
 	sc := h.c.sc.Load()
-	if h.q.SessionID == 0 {
+	switch {
+	case h.c.readOnly && h.q.SessionID != 0:
+		return h.resumeReadOnly()
+	case h.c.readOnly:
+		return sc.OpenReadOnly(timeout, h)
+	case h.q.SessionID == 0:
 		return sc.OpenSession(timeout, h)
 	}
 	var password session.Password
@@ -124,6 +136,18 @@ func (h *connecting) propose() error {
 	}
 	copy(password[:], h.q.Password)
 	return sc.AttachSession(h.q.SessionID, password, timeout, h)
+}
+
+// resumeReadOnly answers a client that names a session. One that is replicated may have ended where there is a
+// majority, so its client gets no answer and goes on to the next server, as from ZooKeeper since 3.7: told that it is
+// connected, it would go on to rely on its ephemerals.
+func (h *connecting) resumeReadOnly() error {
+	if !h.c.listener.srv.ReadOnly.Ended(h.q.SessionID) {
+		return errors.New("this server is in read-only mode, and the client's session may go on elsewhere")
+	}
+	h.refuse()
+	h.answered <- struct{}{}
+	return nil
 }
 
 // outcome returns why the handshake has failed, and sends the answer.
@@ -165,6 +189,7 @@ func (h *connecting) Done(v *server.View, x *state.Result) {
 			TimeoutMillis: int32(x.Session.Timeout.Milliseconds()),
 			SessionID:     x.Session.ID,
 			Password:      x.Session.Password[:],
+			ReadOnly:      h.c.readOnly,
 		}, v.Zxid())
 	}
 }

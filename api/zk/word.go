@@ -33,6 +33,7 @@ type answer struct {
 	listener *Listener
 	conn     *conn
 	serving  bool
+	readOnly bool // read-only mode is on
 	argument []byte
 }
 
@@ -88,13 +89,16 @@ func (c *conn) serveWord(name string) error {
 	if name == "" {
 		return errors.New("telnet close")
 	}
-	w, a := c.listener.words[name], &answer{listener: c.listener, conn: c, serving: c.listener.srv.Serving()}
+	srv := c.listener.srv
+	w, a := c.listener.words[name], &answer{listener: c.listener, conn: c}
+	a.readOnly = srv.ReadOnly.On()
+	a.serving = a.readOnly || srv.Serving()
 	switch {
 	case !c.listener.allowed[name]:
 		a.line("%s is not executed because it is not in the whitelist.", name)
 	case !w.always && !a.serving:
 		a.line(notServing)
-		if h := c.listener.srv.Status().Halt; h != nil {
+		if h := srv.Status().Halt; h != nil {
 			a.line("It is halted (%s): %s", h.Kind, h.Reason)
 		}
 	default:
@@ -117,11 +121,14 @@ func (c *conn) serveWord(name string) error {
 // ruok shows that the process answers, and no more.
 func (a *answer) ruok() { a.WriteString("imok") }
 
-// isro shows whether writes are possible; null: neither reads nor writes.
+// isro shows whether writes are possible (rw) or reads alone (ro); null: neither.
 func (a *answer) isro() {
-	if a.serving && a.listener.srv.Source.TakesClients() {
+	switch {
+	case a.readOnly:
+		a.WriteString("ro")
+	case a.listener.srv.Source.TakesClients():
 		a.WriteString("rw")
-	} else {
+	default:
 		a.WriteString("null")
 	}
 }

@@ -19,6 +19,9 @@ func (a *answer) stat() { a.serverStats(true) }
 
 func (a *answer) serverStats(clients bool) {
 	a.line("Zookeeper version: %s", a.listener.cfg.fullVersion())
+	if a.readOnly {
+		a.line("READ-ONLY mode; serving only read-only clients")
+	}
 	if clients {
 		a.line("Clients:")
 		for _, c := range a.listener.snapshot() {
@@ -30,7 +33,7 @@ func (a *answer) serverStats(clients bool) {
 	var zxid znode.Zxid
 	var size znode.Size
 	a.look(func(v *server.View) { zxid, size = v.Zxid(), v.Tree().Size() })
-	role := a.listener.srv.Status().Role
+	mode := a.listener.srv.ReadOnly.Mode()
 	a.line("Latency min/avg/max: %d/%s/%d",
 		t.shortest.Milliseconds(), metrics.JavaDouble(t.averageMillis()), metrics.WholeMillis(t.longest))
 	a.line("Received: %d", t.received)
@@ -38,9 +41,9 @@ func (a *answer) serverStats(clients bool) {
 	a.line("Connections: %d", t.connections)
 	a.line("Outstanding: %d", t.outstanding)
 	a.line("Zxid: %s", zxid)
-	a.line("Mode: %s", role)
+	a.line("Mode: %s", mode)
 	a.line("Node count: %d", nodeCount(size))
-	if role == consensus.RoleLeader {
+	if mode == string(consensus.RoleLeader) {
 		last, smallest, largest := a.listener.proposalSizes()
 		a.line("Proposal sizes last/min/max: %d/%d/%d", last, smallest, largest)
 	}
@@ -61,10 +64,10 @@ func nodeCount(s znode.Size) int { return s.Znodes + 1 }
 // Keys that only a JVM or Zab can have are left out.
 func (a *answer) mntr() {
 	ln := a.listener
-	role := ln.srv.Status().Role
+	role, mode := ln.srv.Status().Role, ln.srv.ReadOnly.Mode()
 	a.line("zk_version\t%s", ln.cfg.fullVersion())
-	a.line("zk_server_state\t%s", role)
-	if role != consensus.RoleStandalone {
+	a.line("zk_server_state\t%s", mode)
+	if role != consensus.RoleStandalone && !a.readOnly {
 		a.line("zk_peer_state\t%s", peerState(role))
 	}
 	all := metrics.Take(ln.Metrics, metrics.OfServer(ln.srv, ln.started), ln.cfg.Metrics)
