@@ -185,9 +185,6 @@ func (l *loader) foreign(source, key string, p property) {
 		if !f.matches(key) {
 			continue
 		}
-		if key == "readonlymode.enabled" {
-			l.readOnly = strings.EqualFold(p.value, "true")
-		}
 		switch {
 		case f.off(p.value):
 		case f.verdict == tuning:

@@ -92,8 +92,6 @@ func ignoredKeys() []foreign {
 		{ignored, []string{"leaderServes"}, "lets the leader serve clients", "yes"},
 		{ignored, []string{"reconfigEnabled"},
 			"does not offer reconfig (RECONFIGDISABLED); use zk-lite member", "false"},
-		{ignored, []string{"readonlymode.enabled"},
-			"serves no reads without a majority; it still answers isro", "false"},
 		{ignored, []string{"multiAddress.enabled"}, "uses one address per server", "false"},
 		{ignored, []string{"forceSync"}, "always syncs before it acknowledges", "yes"},
 		{ignored, []string{"emulate353TTLNodes"},

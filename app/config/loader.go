@@ -15,12 +15,11 @@ type loader struct {
 	fs     *pflag.FlagSet
 	lookup func(string) (string, bool)
 
-	s        Settings          // which rows fill in
-	source   map[string]string // flag name of a row -> the place of its value; none for a default
-	notices  []Notice
-	errs     []error
-	tuning   []string // keys of ZooKeeper's tuning that have no effect
-	readOnly bool     // readonlymode.enabled
+	s       Settings          // which rows fill in
+	source  map[string]string // flag name of a row -> the place of its value; none for a default
+	notices []Notice
+	errs    []error
+	tuning  []string // keys of ZooKeeper's tuning that have no effect
 }
 
 func (l *loader) defaults() {

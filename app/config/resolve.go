@@ -116,7 +116,7 @@ func (l *loader) resolveRest() {
 		}
 		return unknown
 	})
-	if l.readOnly && !slices.Contains(s.ZooKeeper.Words, "isro") {
+	if s.Server.ReadOnly && !slices.Contains(s.ZooKeeper.Words, "isro") {
 		s.ZooKeeper.Words = append(s.ZooKeeper.Words, "isro")
 		slices.Sort(s.ZooKeeper.Words)
 	}

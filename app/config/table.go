@@ -48,6 +48,9 @@ func ensembleRows(s *Settings) []setting {
 			help: "Shown by `conf`. No other effect: a joining server takes the time that it needs."},
 		{key: "syncLimit", kind: kindInt, def: "5", min: 1, max: maxInt, to: &s.SyncLimit,
 			help: "Ticks without contact to a leader after which a server stops serving."},
+		{key: "readonlymode.enabled", kind: kindBool, def: "false", to: &s.Server.ReadOnly,
+			help: "Whether a server that is out of touch with a majority serves reads to clients that allow it. What they " +
+				"see may be old."},
 		{key: "standaloneEnabled", kind: kindBool, def: "true", to: &s.StandaloneEnabled,
 			help: "Whether a server alone in the list is a standalone server, which needs no `myid`, and to which no " +
 				"other can be added."},
