@@ -84,6 +84,8 @@ type Item struct {
 type ConnectOptions struct {
 	Timeout time.Duration // of the session; 0: 10 s
 	Session Session       // the one to resume; the zero value: a new one
+	// ReadOnly allows a server to serve reads alone.
+	ReadOnly bool
 	// HandshakeTimeout is how long the server may take, as a paused one does; 0:
 	// 5 s.
 	HandshakeTimeout time.Duration
@@ -136,7 +138,7 @@ func (c *Conn) handshake(frames *wire.FrameReader, o ConnectOptions) error {
 	}
 	request := wire.ConnectRequest{
 		LastZxidSeen: o.Session.LastZxid, TimeoutMillis: int32(timeout.Milliseconds()),
-		SessionID: o.Session.ID, Password: password, HasReadOnly: true,
+		SessionID: o.Session.ID, Password: password, HasReadOnly: true, ReadOnly: o.ReadOnly,
 	}
 	b, mark := wire.BeginFrame(nil)
 	b = request.Append(b)
