@@ -1,7 +1,8 @@
 /*
  * Checks of a zk-lite ensemble with ZooKeeper's C client. The argument is the
  * connect string; for the checks of SASL the mechanism, the user, a file with
- * the password, the server's host and a prefix of paths are behind it. What is
+ * the password, the server's host and a prefix of paths are behind it, for that
+ * of read-only mode the word read-only. What is
  * printed is described at the type message in drive_test.go.
  */
 #include <arpa/inet.h>
@@ -463,6 +464,37 @@ static int a_session_moves_when_its_server_dies(void) {
 	return 0;
 }
 
+static int reads_without_a_majority(void) {
+	struct events session = NO_EVENTS, readers = NO_EVENTS, data = NO_EVENTS;
+	struct Stat stat;
+	char buffer[16], request[256], *rest, *all = strdup(hosts), *host = strtok_r(all, ",", &rest);
+	int length = sizeof buffer;
+	int64_t id;
+	zhandle_t *zh = dial(hosts, &session, NULL);
+	OK(zoo_create(zh, "/read", "1", 1, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0));
+	OK(zookeeper_close(zh));
+	for (int i = 0; i < 2; i++, host = strtok_r(NULL, ",", &rest)) {
+		snprintf(request, sizeof request, "{\"kill\": \"%s\"}", host);
+		ask(request);
+	}
+	free(all);
+	zh = zookeeper_init(hosts, collect, SESSION, NULL, &readers, ZOO_READONLY);
+	if (zh == NULL || await_state(&readers, ZOO_READONLY_STATE))
+		return 1;
+	OK(zoo_wget(zh, "/read", collect, &data, buffer, &length, &stat));
+	EXPECT(length == 1 && buffer[0] == '1');
+	RETURNS(ZNOTREADONLY, zoo_set(zh, "/read", "no", 2, -1));
+	id = zoo_client_id(zh)->client_id;
+	ask("{\"heal\": true}");
+	if (await_state(&readers, ZOO_CONNECTED_STATE))
+		return 1;
+	EXPECT(zoo_client_id(zh)->client_id != id);
+	OK(zoo_set(zh, "/read", "2", 1, -1));
+	EVENT(&data, ZOO_CHANGED_EVENT, "/read");
+	OK(zookeeper_close(zh));
+	return 0;
+}
+
 #ifdef HAVE_CYRUS_SASL_H
 static const char *user, *prefix;
 
@@ -544,8 +576,12 @@ int main(int argc, char **argv) {
 		};
 		return run_all(over_tls, sizeof over_tls / sizeof over_tls[0]);
 	}
+	if (argc == 3 && strcmp(argv[2], "read-only") == 0) {
+		static const struct check read_only[] = {{"reads without a majority", reads_without_a_majority}};
+		return run_all(read_only, 1);
+	}
 	if (argc != 2) {
-		fprintf(stderr, "usage: %s connect-string [mechanism user password-file host prefix]\n", argv[0]);
+		fprintf(stderr, "usage: %s connect-string [read-only | mechanism user password-file host prefix]\n", argv[0]);
 		return 2;
 	}
 	return run_all(checks, sizeof checks / sizeof checks[0]);
