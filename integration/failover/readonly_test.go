@@ -55,7 +55,7 @@ func (r *partedReads) do(c *cluster.Conn, op wire.OpCode, body wire.Request) wir
 	r.t.Helper()
 	x, err := c.Do(op, body)
 	if err != nil {
-		r.t.Fatalf("%s %+v: %v", op, body, err)
+		r.t.Fatalf("%s %+v failed: %v", op, body, err)
 	}
 	return x
 }
