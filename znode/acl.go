@@ -140,7 +140,7 @@ const fewEntries = 16
 // fixACL checks a list that a client wants to set and completes it
 // (PrepRequestProcessor.fixupACL): it drops duplicates from what the client
 // sent, and then replaces "auth" by every identity that the client has proved.
-func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
+func fixACL(list []ACL, ids []ID, firstRules bool) ([]ACL, Error) {
 	if len(list) == 0 {
 		return nil, ErrInvalidACL
 	}
@@ -170,7 +170,7 @@ func fixACL(list []ACL, ids []ID) ([]ACL, Error) {
 			if len(fixed) == n {
 				return nil, ErrInvalidACL
 			}
-		case ValidID(a.ID):
+		case ValidID(a.ID), !firstRules && isAlternativeName(a.ID):
 			fixed = append(fixed, a)
 		default:
 			return nil, ErrInvalidACL

@@ -114,6 +114,7 @@ func TestFixACL_Table(t *testing.T) {
 		{"x509", one("x509", `CN=a\, b+UID=c,O="d, e", C=DE`), nil, one("x509", `CN=a\, b+UID=c,O="d, e", C=DE`)},
 		{"x509 of nobody", one("x509", ""), nil, one("x509", "")},
 		{"x509 without a keyword", one("x509", "CN=a,b"), nil, nil},
+		{"x509 of a URI", one("x509", "spiffe://example.org/ns/a"), nil, one("x509", "spiffe://example.org/ns/a")},
 		{"x509, keyword with a blank", one("x509", "C N=a"), nil, nil},
 		{"x509, open quote", one("x509", `CN="a`), nil, nil},
 		{"x509, ends with a backslash", one("x509", `CN=a\`), nil, one("x509", `CN=a\`)},
@@ -138,7 +139,7 @@ func TestFixACL_Table(t *testing.T) {
 		{"ip v4 in v6", one("ip", "::ffff:1.2.3.4"), nil, nil},
 		{"ip v6 with a zone", one("ip", "fe80::1%eth0"), nil, nil},
 	} {
-		got, code := fixACL(c.in, c.ids)
+		got, code := fixACL(c.in, c.ids, false)
 		if c.want == nil && code != ErrInvalidACL || c.want != nil && (code != OK || !slices.Equal(got, c.want)) {
 			t.Errorf("%s: the ACL becomes %v (%v), want %v", c.what, got, code, c.want)
 		}

@@ -73,7 +73,7 @@ func (t *Tree) Create(x *Txn, r *CreateRequest) (string, Stat, Error) {
 	if slash < 0 || strings.IndexByte(r.Path, 0) >= 0 {
 		return "", Stat{}, ErrBadArguments
 	}
-	acl, code := fixACL(r.ACL, x.Identities)
+	acl, code := fixACL(r.ACL, x.Identities, x.FirstRules)
 	if code != OK {
 		return "", Stat{}, code
 	}
@@ -193,7 +193,7 @@ func (t *Tree) SetACL(x *Txn, path string, acl []ACL, version Version) (Stat, Er
 	if ValidatePath(path) != nil {
 		return Stat{}, ErrBadArguments
 	}
-	list, code := fixACL(acl, x.Identities)
+	list, code := fixACL(acl, x.Identities, x.FirstRules)
 	if code != OK {
 		return Stat{}, code
 	}

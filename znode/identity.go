@@ -50,6 +50,12 @@ func ValidID(id ID) bool {
 	return false
 }
 
+// isAlternativeName reports whether id may be from the subject alternative names of a certificate, such as a URI
+// (ssl.x509.*): a text without =, which is no attempt at a distinguished name. Servers of release 1.0 refuse it in ACLs.
+func isAlternativeName(id ID) bool {
+	return id.Scheme == "x509" && !strings.ContainsAny(id.ID, "=\x00\r\n")
+}
+
 // validPrincipal reports whether text is a user, user@REALM or service/host@REALM (KerberosName). Without a realm
 // any text is valid.
 func validPrincipal(text string) bool {

@@ -239,7 +239,7 @@ func ACLMemory(list []ACL) int64 {
 // ACLGrowth is how much list adds to Memory when a client with these identities gives it to a
 // znode.
 func (t *Tree) ACLGrowth(list []ACL, ids []ID) int64 {
-	fixed, code := fixACL(list, ids)
+	fixed, code := fixACL(list, ids, false)
 	if code != OK {
 		return 0 // it will be refused
 	}

@@ -17,7 +17,7 @@ func TestRegression_FixACL_DuplicatesAreTheClients(t *testing.T) {
 		"self and auth": {[]ACL{{PermAll, me}, {PermAll, AuthIDs}}, []ACL{{PermAll, me}, {PermAll, me}}},
 		"self twice":    {[]ACL{{PermAll, me}, {PermAll, me}}, []ACL{{PermAll, me}}},
 	} {
-		got, code := fixACL(c.in, ids)
+		got, code := fixACL(c.in, ids, false)
 		if code != OK || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, %v; want %v", name, got, code, c.want)
 		}

@@ -11,7 +11,7 @@ type Txn struct {
 
 	ExtendedTypes bool // TTL znodes are allowed (extendedTypesEnabled)
 	EnforceQuota  bool // hard quotas refuse (enforceQuota)
-	FirstRules    bool // versions and sequence numbers wrap as in release 1.0; see nextVersion and Create
+	FirstRules    bool // as in release 1.0: versions and sequence numbers wrap; x509 ids in ACLs are subjects only
 
 	// Events are what the edits emitted, in order.
 	Events []Event

@@ -29,7 +29,8 @@ import (
 // Config configures an Authenticator. The zero value is ZooKeeper's default.
 type Config struct {
 	SuperDigest string      // of the super user, USER:HASH; empty: there is none
-	SuperName   string      // the super user's x509 subject; empty: there is none
+	SuperName   string      // the super user's id of scheme x509; empty: there is none
+	SAN         *SAN        // whence ids of scheme x509 are; nil: the subjects of certificates
 	Digest      crypto.Hash // of passwords; 0: SHA-1. All servers need the same.
 	NoDigest    bool        // the scheme digest proves nothing
 	// Schemes are those of which a client needs an identity; none: it needs none.
@@ -94,10 +95,13 @@ func Digest(h crypto.Hash, credentials string) string {
 
 // Certificate returns the identities of a client with this certificate, which has been checked.
 func (a *Authenticator) Certificate(cert *x509.Certificate) []znode.ID {
-	subject := Subject(cert)
-	ids := []znode.ID{{Scheme: "x509", ID: subject}}
-	if a.cfg.SuperName != "" && subject == a.cfg.SuperName {
-		ids = append(ids, znode.ID{Scheme: "super", ID: subject})
+	id, ok := a.certificateID(cert)
+	if !ok {
+		return nil
+	}
+	ids := []znode.ID{{Scheme: "x509", ID: id}}
+	if a.cfg.SuperName != "" && id == a.cfg.SuperName {
+		ids = append(ids, znode.ID{Scheme: "super", ID: id})
 	}
 	return ids
 }
