@@ -4,7 +4,11 @@ import (
 	"crypto"
 	"encoding/base64"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/zk-lite/zk-lite/server/auth"
 )
 
 func authRows(s *Settings) []setting {
@@ -21,7 +25,8 @@ func authRows(s *Settings) []setting {
 			to: &s.Auth.NoDigest, not: true,
 			help: "Whether passwords prove anything: the scheme digest, and HTTP Basic."},
 		{key: "X509AuthenticationProvider.superUser", flag: "x509-super-user", kind: kindText, to: &s.Auth.SuperName,
-			help: "Subject of a certificate whose owner is a super user, as in `CN=admin,O=Example`."},
+			help: "Subject of a certificate whose owner is a super user, as in `CN=admin,O=Example`; with " +
+				"`ssl.x509.clientCertIdType=SAN` the id from there."},
 		{key: "http.tokenFile", kind: kindText, to: &s.TokenFile,
 			help: "File with bearer tokens for the HTTP port, lines `NAME TOKEN` or `NAME sha256:HASH`. Each is the " +
 				"id `token:NAME`. It is followed while running."},
@@ -39,6 +44,57 @@ func authRows(s *Settings) []setting {
 		{key: "skipACL", kind: kindYes, def: "no", to: &s.Auth.SkipACL,
 			help: "With `yes` this server checks no ACLs. It makes no one an administrator."},
 	}
+}
+
+// sanRows are keys of ZooKeeper's that are in none of its releases, but in wide use.
+func sanRows(s *Settings) []setting {
+	w := &s.words.san
+	return []setting{
+		{key: "ssl.x509.clientCertIdType", kind: kindChoice, def: subject, choices: []string{subject, alternative},
+			to: &w.idType,
+			help: "Whence a client's id of scheme x509 is: its certificate's subject, or one of its subject " +
+				"alternative names. The same on all servers. A certificate without such a name has no id."},
+		{key: "ssl.x509.clientCertIdSanMatchType", kind: kindInt, def: "6", min: auth.SANEmail, max: auth.SANAddress,
+			to:   &w.kind,
+			help: "Kind of the name: 6 is a URI, as in SPIFFE, 1 an email address, 2 a DNS name, 7 an IP address."},
+		{key: "ssl.x509.clientCertIdSanMatchRegex", kind: kindText, def: ".*", to: &w.match,
+			help: "Regular expression (RE2) of which exactly one of the names must have a match."},
+		{key: "ssl.x509.clientCertIdSanExtractRegex", kind: kindText, def: ".*", to: &w.extract,
+			help: "Regular expression whose match in that name is the id."},
+		{key: "ssl.x509.clientCertIdSanExtractMatcherGroupIndex", kind: kindInt, def: "0", min: 0, max: 99,
+			to:   &w.group,
+			help: "Group of that expression that is the id; 0 is the whole match."},
+	}
+}
+
+// resolveSAN checks the keys ssl.x509.* together.
+func (l *loader) resolveSAN() {
+	w, rows := &l.s.words.san, sanRows(&l.s)
+	if w.idType == subject {
+		for i := range rows[1:] {
+			if st := &rows[1+i]; l.given(st.flagName()) {
+				l.warn(l.where(st.flagName()), st.key, "has no effect without ssl.x509.clientCertIdType="+alternative)
+			}
+		}
+		return
+	}
+	if !slices.Contains([]int{auth.SANEmail, auth.SANDNS, auth.SANURI, auth.SANAddress}, w.kind) {
+		l.fail(l.where(rows[1].flagName()), rows[1].key, fmt.Sprintf("%d is no kind that zk-lite reads", w.kind),
+			"want 1, 2, 6 or 7")
+	}
+	match, err := regexp.Compile(w.match)
+	if err != nil {
+		l.fail(l.where(rows[2].flagName()), rows[2].key, err.Error(), "")
+	}
+	extract, err := regexp.Compile(w.extract)
+	switch {
+	case err != nil:
+		l.fail(l.where(rows[3].flagName()), rows[3].key, err.Error(), "")
+	case w.group > extract.NumSubexp():
+		l.fail(l.where(rows[4].flagName()), rows[4].key, fmt.Sprintf("the expression %s has no group %d",
+			shorten(w.extract), w.group), "")
+	}
+	l.s.Auth.SAN = &auth.SAN{Kind: w.kind, Match: match, Extract: extract, Group: w.group}
 }
 
 // JAASKey names the JAAS file. It is a property of the Java virtual machine, and no key of zoo.cfg for ZooKeeper.
@@ -92,6 +148,7 @@ func (l *loader) resolveAuth() {
 		a.SuperDigest = ""
 	}
 	a.Ensemble = a.Ensemble || len(a.Ensembles) > 0
+	l.resolveSAN()
 	l.resolveSASL()
 	l.resolveSchemes()
 }

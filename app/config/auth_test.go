@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/server/auth"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -46,5 +47,32 @@ func TestLoad_SASL(t *testing.T) {
 	s, notices, err = load(t, "dataDir=d\nsuperUser=a\nsasl.serverconfig=S\njaasLoginRenew=3\n", nil)
 	if err != nil || len(s.SASL.Supers) > 0 || len(notices) != 3 {
 		t.Errorf("got %+v, notices %v, error %v, want no super users and three notices", s.SASL, notices, err)
+	}
+}
+
+func TestLoad_AlternativeNames(t *testing.T) {
+	s, notices, err := load(t, "dataDir=d\nssl.x509.clientCertIdType=SAN\n"+
+		"ssl.x509.clientCertIdSanExtractRegex=/sa/(.+)\nssl.x509.clientCertIdSanExtractMatcherGroupIndex=1\n", nil)
+	if san := s.Auth.SAN; err != nil || len(notices) > 0 || san == nil || san.Kind != auth.SANURI || san.Group != 1 ||
+		san.Extract.String() != "/sa/(.+)" {
+		t.Errorf("got %+v, notices %v, error %v, want URIs and group 1", s.Auth.SAN, notices, err)
+	}
+	for cfg, want := range map[string]string{
+		"ssl.x509.clientCertIdSanMatchType=0":         "zoo.cfg:3: ssl.x509.clientCertIdSanMatchType: 0 is out of range; want 1 to 7",
+		"ssl.x509.clientCertIdSanMatchType=3":         "zoo.cfg:3: ssl.x509.clientCertIdSanMatchType: 3 is no kind that zk-lite reads; want 1, 2, 6 or 7",
+		"ssl.x509.clientCertIdSanMatchRegex=(":        "zoo.cfg:3: ssl.x509.clientCertIdSanMatchRegex: error parsing regexp: missing closing ): `(`",
+		"ssl.x509.clientCertIdSanExtractRegex=(?<=a)": "zoo.cfg:3: ssl.x509.clientCertIdSanExtractRegex: error parsing regexp: invalid named capture: `(?<=a)`",
+		"ssl.x509.clientCertIdSanExtractMatcherGroupIndex=2": "zoo.cfg:3: ssl.x509.clientCertIdSanExtractMatcherGroupIndex: " +
+			"the expression .* has no group 2",
+	} {
+		_, _, err := load(t, "dataDir=d\nssl.x509.clientCertIdType=SAN\n"+cfg+"\n", nil)
+		if err == nil || err.Error() != want {
+			t.Errorf("%s:\ngot  %v\nwant %s", cfg, err, want)
+		}
+	}
+	s, notices, err = load(t, "dataDir=d\nssl.x509.clientCertIdSanMatchType=6\n", nil)
+	const want = "WARN zoo.cfg:2: ssl.x509.clientCertIdSanMatchType: has no effect without ssl.x509.clientCertIdType=SAN"
+	if err != nil || s.Auth.SAN != nil || len(notices) != 1 || notices[0].String() != want {
+		t.Errorf("got notices %v, error %v, want %s", notices, err, want)
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,8 +19,8 @@ func TestDocs_Configuration(t *testing.T) {
 	}
 	want := string(text)
 	for name, table := range map[string]string{
-		"settings": settingsTable(), "refused": foreignTable(refusedKeys()),
-		"ignored": foreignTable(ignoredKeys()), "tuning": foreignTable(tuningKeys()),
+		"settings": settingsTable(), "refused": foreignTable(t, refusedKeys()),
+		"ignored": foreignTable(t, ignoredKeys()), "tuning": foreignTable(t, tuningKeys()),
 	} {
 		begin := fmt.Sprintf("<!-- begin %s: written by the test of app/config -->\n", name)
 		end := fmt.Sprintf("<!-- end %s -->", name)
@@ -69,13 +70,18 @@ func settingsTable() string {
 	return b.String()
 }
 
-func foreignTable(families []foreign) string {
+// foreignTable spells out which keys of ZooKeeper's a beginning stands for, so that readers find theirs.
+func foreignTable(t *testing.T, families []foreign) string {
+	t.Helper()
 	var b strings.Builder
 	b.WriteString("| keys | because zk-lite |\n|---|---|\n")
 	for _, f := range families {
 		keys := make([]string, len(f.keys))
 		for i, k := range f.keys {
 			keys[i] = code(k)
+			if all := standsFor(t, k); len(all) > 0 {
+				keys[i] += " (" + strings.Join(all, ", ") + ")"
+			}
 		}
 		harmless := strings.Fields(f.harmless)
 		if f.verdict == refused {
@@ -88,6 +94,18 @@ func foreignTable(families []foreign) string {
 		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(keys, ", "), why)
 	}
 	return b.String()
+}
+
+// standsFor lists the keys of ZooKeeper's that a beginning, with its star, is for.
+func standsFor(t *testing.T, beginning string) (all []string) {
+	t.Helper()
+	start, many := strings.CutSuffix(beginning, "*")
+	for _, key := range zooKeeperKeys(t) {
+		if f := familyOf(key); many && key != start && strings.HasPrefix(key, start) && slices.Contains(f.keys, beginning) {
+			all = append(all, code(key))
+		}
+	}
+	return all
 }
 
 func code(s string) string { return "`" + s + "`" }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bufio"
 	"os"
 	"strings"
 	"testing"
@@ -108,8 +107,8 @@ func TestLoad_Errors(t *testing.T) {
 		{"DigestAuthenticationProvider.digestAlg=MD5", `zoo.cfg:1: DigestAuthenticationProvider.digestAlg: "MD5" is ` +
 			"not known, or not safe; want SHA1, SHA-256, SHA-384, SHA-512, SHA3-256, SHA3-384 or SHA3-512", nil},
 		{"jute.maxbuffer=44", "zoo.cfg:1: jute.maxbuffer: 44 is out of range; want 45 to 1073741824", nil},
-		{"group.1=1:2:3", "zoo.cfg:1: group.1: zk-lite gives each server one vote; " +
-			"remove the key, it would change what a majority is", nil},
+		{"group.1=1:2:3", "zoo.cfg:1: group.1: zk-lite " + oneVote, nil},
+		{"weight.1=1\nweight.2=0", "zoo.cfg:2: weight.2: zk-lite " + oneVote, nil},
 
 		{"server.1=a:1", `zoo.cfg:1: server.1: "a:1" is not of the form ` + serverForm, nil},
 		{"server.1=:1:2", `zoo.cfg:1: server.1: ":1:2" has no host; the form is ` + serverForm, nil},
@@ -230,46 +229,5 @@ func TestLoad_ConfigFileUnreadable(t *testing.T) {
 	if _, _, err := load(t, "", map[string]string{"ZK_LITE_CONFIG": big}); err == nil ||
 		!strings.Contains(err.Error(), "larger than 1048576 bytes") {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestLoad_KnowsEveryKeyOfZooKeeper reads the keys of ZooKeeper's
-// Administrator's Guide and source, one a line: none may be called unknown.
-func TestLoad_KnowsEveryKeyOfZooKeeper(t *testing.T) {
-	f, err := os.Open("testdata/zookeeper-keys.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	n := 0
-	l := &loader{rows: table(new(Settings))}
-	for lines := bufio.NewScanner(f); lines.Scan(); n++ {
-		key := strings.TrimPrefix(lines.Text(), "zookeeper.")
-		if strings.HasPrefix(key, "server.") || l.known(key) != nil || key == "dynamicConfigFile" ||
-			strings.HasPrefix(key, "authProvider.") {
-			continue
-		}
-		found := false
-		for _, fk := range foreignKeys() {
-			found = found || fk.matches(key)
-		}
-		if !found {
-			t.Errorf("%s is unknown", lines.Text())
-		}
-	}
-	if n < 150 {
-		t.Errorf("only %d keys in the list", n)
-	}
-}
-
-// TestForeignKeys_NoneIsASetting: a key that has become a setting must leave
-// the lists of those that are none.
-func TestForeignKeys_NoneIsASetting(t *testing.T) {
-	for _, st := range table(new(Settings)) {
-		for _, fk := range foreignKeys() {
-			if st.key != "" && fk.matches(st.key) {
-				t.Errorf("%s is a setting and matches %q", st.key, fk.keys)
-			}
-		}
 	}
 }

@@ -181,10 +181,7 @@ func (l *loader) dynamic(source string, p property) {
 
 // foreign deals with a key that is no setting.
 func (l *loader) foreign(source, key string, p property) {
-	for _, f := range foreignKeys() {
-		if !f.matches(key) {
-			continue
-		}
+	if f := familyOf(key); f != nil {
 		switch {
 		case f.off(p.value):
 		case f.verdict == tuning:

@@ -49,6 +49,22 @@ func foreignKeys() []foreign {
 	return slices.Concat(refusedKeys(), ignoredKeys(), tuningKeys())
 }
 
+// oneVote is why there are neither groups nor weights: Raft's majorities count servers, and a vote that weighs nothing
+// would become one that counts.
+const oneVote = "gives each voter one vote, so the key would change what a majority is; remove it. A server that is to " +
+	"have no vote is an observer (server.N=...:observer), and an ensemble that is to outlive a site has its voters " +
+	"on three"
+
+// familyOf is the family of a key; nil: none.
+func familyOf(key string) *foreign {
+	for _, f := range foreignKeys() {
+		if f.matches(key) {
+			return &f
+		}
+	}
+	return nil
+}
+
 func refusedKeys() []foreign {
 	return []foreign{
 		{refused, []string{"ssl.quorum.ocsp"},
@@ -59,8 +75,7 @@ func refusedKeys() []foreign {
 		{refused, []string{"ssl.allowReverseDnsLookup", "ssl.quorum.allowReverseDnsLookup"},
 			"does not look up the name of a client's address, which the owner of the address chooses; put the " +
 				"address into the certificate", ""},
-		{forbidden, []string{"ssl.context.supplier.class", "ssl.x509.*"},
-			"runs no Java classes, and takes a certificate's subject for the identity; remove the key", ""},
+		{forbidden, []string{"ssl.context.supplier.class"}, "runs no Java classes; remove the key", ""},
 		{forbidden, []string{"ssl.authProvider"}, "has the provider x509 only; remove the key", "x509"},
 		{refused, []string{"quorum.auth.*"},
 			"has no SASL between servers; remove the key, and set sslQuorum=true", ""},
@@ -69,8 +84,11 @@ func refusedKeys() []foreign {
 			"maps no Kerberos names to others; write whole names into ACLs, or shorten them by " +
 				"kerberos.removeHostFromPrincipal and removeRealmFromPrincipal", "default"},
 		{refused, []string{"letAnySaslUserDoX"}, "gives no SASL user more rights than the ACLs do; remove the key", ""},
-		{forbidden, []string{"group.*", "weight.*", "oraclePath"},
-			"gives each server one vote; remove the key, it would change what a majority is", ""},
+		{forbidden, []string{"weight.*"}, oneVote, "1"},
+		{forbidden, []string{"group.*"}, oneVote, ""},
+		{forbidden, []string{"oraclePath"},
+			"asks no oracle which of two servers may go on alone; remove the key, and add a third voter, which may " +
+				"be a small machine", ""},
 	}
 }
 
@@ -92,6 +110,11 @@ func ignoredKeys() []foreign {
 		{ignored, []string{"leaderServes"}, "lets the leader serve clients", "yes"},
 		{ignored, []string{"reconfigEnabled"},
 			"does not offer reconfig (RECONFIGDISABLED); use zk-lite member", "false"},
+		{ignored, []string{"metricsProvider.*"},
+			"has its metrics at /metrics of the HTTP port (admin.serverPort), for all who reach it " +
+				"(admin.serverAddress), and by mntr",
+			"org.apache.zookeeper.metrics.impl.defaultmetricsprovider " +
+				"org.apache.zookeeper.metrics.impl.nullmetricsprovider"},
 		{ignored, []string{"multiAddress.enabled"}, "uses one address per server", "false"},
 		{ignored, []string{"forceSync"}, "always syncs before it acknowledges", "yes"},
 		{ignored, []string{"emulate353TTLNodes"},
@@ -139,13 +162,14 @@ func tuningKeys() []foreign {
 		{tuning, []string{"tcpKeepAlive"}, "always has TCP's keep-alive on between servers", "true"},
 		{tuning, []string{"clientTcpKeepAlive"},
 			"has TCP's keep-alive off for clients, because they send pings", "false"},
-		{tuning, []string{"jvm.*", "sun.*", "com.sun.*", "jmx.*", "log4j.*", "root.logger",
+		{tuning, []string{"jvm.*", "jdk.*", "sun.*", "com.sun.*", "jmx.*", "log4j.*", "root.logger",
 			"console.threshold", "kinit", "jaasLoginRenew", "requireKerberosConfig",
-			"kerberos.canonicalizeHostNames", "sasl.client*", "server.principal", "server.realm",
+			"kerberos.canonicalizeHostNames", "kerberos.minReLoginTimeMs", "sasl.client*", "server.principal", "server.realm",
 			"java.security.krb5.*", "java.net.*", "java.io.*"},
 			"runs on no Java virtual machine, and asks no KDC for anything", ""},
-		{tuning, []string{"metricsProvider.*", "pathStats.*", "messageTracker.*", "audit.impl.class"},
-			"reports its metrics by mntr and on the HTTP port", ""},
+		{tuning, []string{"pathStats.*", "messageTracker.*", "audit.impl.class"},
+			"has its own reports (zk-lite top, zk-lite slow, audit.*)", ""},
+		{tuning, []string{"controllerPort"}, "has no controller, which is a test of ZooKeeper's own", ""},
 		{tuning, []string{"admin.commandURL", "admin.idleTimeout", "admin.httpVersion",
 			"admin.rateLimiterIntervalInMS"},
 			"has an HTTP API of its own", ""},

@@ -192,6 +192,8 @@ func TestLoad_EverySettingFromEverySource(t *testing.T) {
 			value = "false"
 		case st.kind == kindChoice, st.kind == kindFormat:
 			value = st.choices[1]
+		case st.kind == kindInt && st.max < 4321:
+			value = fmt.Sprint(st.max)
 		case st.key == "ssl.protocol" || st.key == "ssl.enabledProtocols":
 			value = "TLSv1.2"
 		case st.key == "DigestAuthenticationProvider.digestAlg":

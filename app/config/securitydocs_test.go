@@ -21,10 +21,6 @@ func TestDocs_SecurityKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := os.ReadFile("testdata/zookeeper-keys.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	_, table, found := strings.Cut(string(page), "## Every key of ZooKeeper 3.9\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	if !found {
@@ -35,8 +31,8 @@ func TestDocs_SecurityKeys(t *testing.T) {
 		named = append(named, m[1])
 	}
 	n := 0
-	for key := range strings.FieldsSeq(string(keys)) {
-		key = strings.TrimSuffix(strings.TrimPrefix(key, "zookeeper."), ".")
+	for _, key := range zooKeeperKeys(t) {
+		key = strings.TrimSuffix(key, ".")
 		if !securityKeys.MatchString(key) {
 			continue
 		}

@@ -85,6 +85,7 @@ type Settings struct {
 // words are values that are checked together with others and then turned into other fields.
 type words struct {
 	digestAlg                   string
+	san                         san
 	enforceAuth, requireSASL    bool
 	superUser                   string // of SASL
 	protocol, protocols, suites string // of TLS
@@ -92,6 +93,19 @@ type words struct {
 	weighted                    bool // sessions count more than one for the throttle
 	newWeight, renewWeight      int
 }
+
+// san is the keys ssl.x509.*.
+type san struct {
+	idType         string // subject or alternative
+	kind, group    int
+	match, extract string
+}
+
+// The values of san.idType.
+const (
+	subject     = "SDN"
+	alternative = "SAN"
+)
 
 // Mirror is the keys about mirroring a ZooKeeper ensemble.
 type Mirror struct {
