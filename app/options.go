@@ -98,9 +98,7 @@ func ensemble(s *config.Settings) []membership.Server {
 // alone reports that no other server ever reaches this one, so that it has no peer port.
 func alone(s *config.Settings) bool { return s.Standalone || len(s.Servers) == 0 }
 
-// publish is this server's release, and its line of /zookeeper/config, unless it is standalone. It has a client
-// address only if the configuration has one, as in ZooKeeper: Curator connects to
-// what it reads there.
+// publish is this server's release, and its line of /zookeeper/config, unless it is standalone.
 func publish(o *Options) *state.Member {
 	s := &o.Settings
 	m := &state.Member{ID: state.ServerID(s.MyID)}
@@ -110,33 +108,36 @@ func publish(o *Options) *state.Member {
 		return m
 	}
 	m.Peer = net.JoinHostPort(own.Host, strconv.Itoa(own.PeerPort)) + ":" + strconv.Itoa(own.ElectionPort)
-	if own.ClientPort > 0 {
-		host := own.ClientHost
-		if host == "" {
-			host = "0.0.0.0"
-		}
-		m.Client = net.JoinHostPort(host, strconv.Itoa(own.ClientPort))
+	m.Client = reached(s.ClientPortAddress, s.ClientPort, own.Host)
+	if own.ClientPort > 0 && !isUnspecified(own.ClientHost) { // the line says where
+		m.Client = net.JoinHostPort(own.ClientHost, strconv.Itoa(own.ClientPort))
 	}
-	m.HTTP = httpAddress(s, own.Host)
+	if s.AdminEnabled {
+		m.HTTP = reached(s.AdminAddress, s.AdminPort, own.Host)
+	}
 	return m
 }
 
-// httpAddress is where other hosts reach the HTTP port; empty if they do not: it is
-// switched off, or on the loopback interface of an ensemble that is not.
-func httpAddress(s *config.Settings, own string) string {
+// reached is where other hosts reach a port of this server's that listens at an address; empty if they do not: it is
+// on the loopback interface of an ensemble that is not, there is none, or its number is only known once it is open.
+// own is the host of this server's line.
+func reached(address string, port int, own string) string {
 	local := func(host string) bool {
 		ip := net.ParseIP(host)
 		return host == "localhost" || ip != nil && ip.IsLoopback()
 	}
-	switch host := s.AdminAddress; {
-	case !s.AdminEnabled || s.AdminPort == 0 || local(host) && !local(own):
+	switch {
+	case port <= 0 || local(address) && !local(own):
 		return ""
-	case host == "", net.ParseIP(host).IsUnspecified(): // it listens there, too
-		return net.JoinHostPort(own, strconv.Itoa(s.AdminPort))
+	case isUnspecified(address): // it listens there, too
+		return net.JoinHostPort(own, strconv.Itoa(port))
 	default:
-		return net.JoinHostPort(host, strconv.Itoa(s.AdminPort))
+		return net.JoinHostPort(address, strconv.Itoa(port))
 	}
 }
+
+// isUnspecified reports whether an address to listen at means all interfaces.
+func isUnspecified(host string) bool { return host == "" || net.ParseIP(host).IsUnspecified() }
 
 // zooKeeper is the Config of ZooKeeper's port, but for the parts of the server that it asks.
 func (o *Options) zooKeeper() zk.Config {

@@ -61,3 +61,37 @@ func TestRegression_Publish_NoHTTPPortAtAllInterfaces(t *testing.T) {
 		}
 	}
 }
+
+// Most zoo.cfgs have no client part in their server lines, or 0.0.0.0 there. /zookeeper/config had no address for
+// clients then, or one that leads each to himself, and clients that follow it, such as Curator's, had none to go to.
+func TestRegression_Publish_ClientAddressOfEverySpelling(t *testing.T) {
+	for _, x := range []struct {
+		host, lineHost string
+		linePort       int
+		address        string
+		port           int
+		want           string
+	}{
+		{"zk1", "", -1, "", 2181, "zk1:2181"},
+		{"zk1", "", 2181, "", 2181, "zk1:2181"},
+		{"zk1", "0.0.0.0", 2181, "", 2181, "zk1:2181"},
+		{"2001:db8::1", "::", 2181, "", 2181, "[2001:db8::1]:2181"},
+		{"zk1", "", -1, "10.0.0.1", 2181, "10.0.0.1:2181"},
+		{"zk1", "proxy", 2181, "proxy", 2181, "proxy:2181"},
+		{"zk1", "127.0.0.1", 2181, "127.0.0.1", 2181, "127.0.0.1:2181"},
+		{"zk1", "", -1, "127.0.0.1", 2181, ""},
+		{"127.0.0.1", "", -1, "127.0.0.1", 2181, "127.0.0.1:2181"},
+		{"zk1", "", -1, "", 0, ""},
+		{"zk1", "", -1, "", config.NoPort, ""},
+		{"0.0.0.0", "", -1, "", 2181, "0.0.0.0:2181"}, // until others have said how they call it
+	} {
+		o := &Options{Settings: config.Settings{
+			MyID: 1, ClientPort: x.port, ClientPortAddress: x.address,
+			Servers: []config.Server{{ID: 1, Host: x.host, PeerPort: 2888, ElectionPort: 3888,
+				ClientHost: x.lineHost, ClientPort: x.linePort}},
+		}}
+		if m := publish(o); m.Client != x.want {
+			t.Errorf("%+v: published %q", x, m.Client)
+		}
+	}
+}

@@ -184,8 +184,10 @@ func reach(host string) int {
 func withHost(m state.Member, host string) state.Member {
 	was, port, election := splitPeer(m.Peer)
 	m.Peer = net.JoinHostPort(host, port) + ":" + election
-	if at, port, err := net.SplitHostPort(m.HTTP); err == nil && (at == was || reach(at) == none) {
-		m.HTTP = net.JoinHostPort(host, port)
+	for _, address := range []*string{&m.Client, &m.HTTP} {
+		if at, port, err := net.SplitHostPort(*address); err == nil && (at == was || reach(at) == none) {
+			*address = net.JoinHostPort(host, port)
+		}
 	}
 	return m
 }

@@ -26,8 +26,8 @@ func TestRegression_Publish_TheNameThatOthersHave(t *testing.T) {
 					addr = strings.Replace(addr, "127.0.0.1", own, 1)
 					c.Servers[0].Addr = addr
 				}
-				c.Publish = &state.Member{ID: c.ID, Version: "1", Peer: addr + ":3888", Client: "0.0.0.0:2181",
-					HTTP: strings.Replace(addr, "127.0.0.1", own, 1)}
+				c.Publish = &state.Member{ID: c.ID, Version: "1", Peer: addr + ":3888", Client: addr,
+					HTTP: addr}
 			}
 			for i := range 3 {
 				e.mustStart(i)
@@ -38,7 +38,7 @@ func TestRegression_Publish_TheNameThatOthersHave(t *testing.T) {
 				if strings.HasPrefix(m.Peer, own) {
 					t.Fatalf("it has published %+v", m)
 				}
-				return m.Version == "1" && m.Peer == at+":3888" && m.HTTP == at && m.Client == "0.0.0.0:2181"
+				return m.Version == "1" && m.Peer == at+":3888" && m.HTTP == at && m.Client == at
 			}
 			wait.Until(t, "the name that the others have", named)
 			e.stop(0)
@@ -52,16 +52,17 @@ func TestRegression_Publish_TheNameThatOthersHave(t *testing.T) {
 }
 
 func TestWithHost(t *testing.T) {
-	for _, x := range []struct{ peer, http, wantPeer, wantHTTP string }{
+	for _, x := range []struct{ peer, at, wantPeer, wantAt string }{
 		{"0.0.0.0:1:2", "0.0.0.0:3", "zk1:1:2", "zk1:3"},
 		{"[::]:1:2", "[::]:3", "zk1:1:2", "zk1:3"},
 		{"localhost:1:2", "localhost:3", "zk1:1:2", "zk1:3"},
 		{"0.0.0.0:1:2", "10.0.0.1:3", "zk1:1:2", "10.0.0.1:3"},
 		{"0.0.0.0:1:2", "", "zk1:1:2", ""},
 	} {
-		m := withHost(state.Member{Peer: x.peer, HTTP: x.http}, "zk1")
-		if m.Peer != x.wantPeer || m.HTTP != x.wantHTTP {
-			t.Errorf("%s, %s: published %s, %s; want %s, %s", x.peer, x.http, m.Peer, m.HTTP, x.wantPeer, x.wantHTTP)
+		m := withHost(state.Member{Peer: x.peer, Client: x.at, HTTP: x.at}, "zk1")
+		if m.Peer != x.wantPeer || m.Client != x.wantAt || m.HTTP != x.wantAt {
+			t.Errorf("%s, %s: published %s, %s, %s; want %s, %s", x.peer, x.at, m.Peer, m.Client, m.HTTP,
+				x.wantPeer, x.wantAt)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func TestParseMember_ReadsWhatConfigurationsHave(t *testing.T) {
 	for text, want := range map[string]state.Member{
 		"zk4:2888":                       {Addr: "zk4:2888", Peer: "zk4:2888:2888"},
 		"zk4:2888:3888":                  {Addr: "zk4:2888", Peer: "zk4:2888:3888"},
-		"10.0.0.4:2888:3888;2181":        {Addr: "10.0.0.4:2888", Peer: "10.0.0.4:2888:3888", Client: "0.0.0.0:2181"},
+		"10.0.0.4:2888:3888;2181":        {Addr: "10.0.0.4:2888", Peer: "10.0.0.4:2888:3888", Client: "10.0.0.4:2181"},
 		"[2001:db8::4]:1:2;[::1]:2181":   {Addr: "[2001:db8::4]:1", Peer: "[2001:db8::4]:1:2", Client: "[::1]:2181"},
 		"zk4.example.com:1;client.x:218": {Addr: "zk4.example.com:1", Peer: "zk4.example.com:1:1", Client: "client.x:218"},
 	} {

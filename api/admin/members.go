@@ -80,15 +80,18 @@ func parseMember(text string) (m state.Member, err error) {
 	if !hasClient {
 		return m, nil
 	}
+	clientHost, port, ok := cutHost(client)
 	if isPort(client) {
-		client = "0.0.0.0:" + client // as in zoo.cfg
+		clientHost, port, ok = host, client, true
 	}
-	host, port, ok := cutHost(client)
 	if !ok || !isPort(port) {
 		return m, rest.BadRequest("address", "%q: what follows the semicolon is not clientPort or "+
 			"clientHost:clientPort", text)
 	}
-	m.Client = net.JoinHostPort(host, port)
+	if net.ParseIP(clientHost).IsUnspecified() { // it says where the server listens: there, too
+		clientHost = host
+	}
+	m.Client = net.JoinHostPort(clientHost, port)
 	return m, nil
 }
 
