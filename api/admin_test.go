@@ -103,6 +103,48 @@ func TestCommands_Watches(t *testing.T) {
 	}
 }
 
+// The clients that are shed keep their sessions, at this server or another.
+func TestCommands_Shed(t *testing.T) {
+	e := fresh(t, 1)
+	const clients = 4
+	var all []*wire.Client
+	for range clients {
+		zk, err := wire.Connect(t.Context(), fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer zk.Close()
+		all = append(all, zk)
+	}
+	c := operator(t, e.urls[0])
+	c.post("/commands/shed", `{"percentage": 0}`).want(200).has("command", "shed_connections").has("error", nil).
+		has("connections_shed", 0).has("percentage_requested", 0)
+	before := c.get("/commands/cons").body
+	c.post("/commands/shed_connections", `{"percentage": 100}`).want(200).has("connections_shed", clients)
+	for _, zk := range all {
+		id := zk.Session().ID
+		if _, _, err := zk.Exists(t.Context(), "/"); err != nil || zk.Session().ID != id {
+			t.Errorf("a client that was shed: %v, session %s after %s", err, zk.Session().ID, id)
+		}
+	}
+	if after := c.get("/commands/cons").body; string(after) == string(before) {
+		t.Errorf("no client was disconnected: %s", after)
+	}
+	c.post("/commands/shed", "").problem(400, "BADARGUMENTS")
+	c.post("/commands/shed", `{"percentage": 101}`).problem(400, "BADARGUMENTS")
+	c.post("/commands/ruok", "").want(404).has("commands.0", "shed_connections")
+	newClient(t, e.urls[0]).post("/commands/shed", `{"percentage": 100}`).problem(401, "NOAUTH")
+}
+
+// AdminServer's clients send user and password in the clear.
+func TestCommands_AuthorizationAsForAdminServer(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	c.with("Authorization: digest super:secret").get("/commands/hash").want(200).has("error", nil)
+	c.with("Authorization: digest super:wrong").get("/commands/hash").problem(403, "NOAUTH")
+	c.with("Authorization: ip").get("/commands/ruok").want(200)
+	c.with(`Authorization: Digest username="super", realm="x:y"`).get("/v1/znodes/").problem(401, "AUTHFAILED")
+}
+
 func TestCommands_Dump(t *testing.T) {
 	url := shared().urls[0]
 	a := newCoordinator(t, url)

@@ -159,7 +159,8 @@ func (s *Server) httpConfig(o *Options) api.Config {
 		REST: c.HTTP,
 		Admin: admin.Config{
 			Version: o.Version, BuildDate: o.buildDate(), Metrics: s.metrics, Checks: s.checks, Port: s.zk,
-			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Mirror: s.mirror, ReadOnly: s.server.ReadOnly,
+			Shed: s.zk.Shed, ReadOnly: s.server.ReadOnly,
+			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Mirror: s.mirror,
 			Settings: &admin.Settings{
 				ClientPort: portOf(s.listeners.client), DataDir: c.DataDir, DataLogDir: c.DataLogDir,
 				MaxClientCnxns: c.ZooKeeper.MaxPerAddress, ListenBacklog: c.ZooKeeper.Settings.ListenBacklog,

@@ -52,6 +52,7 @@ const (
 	ReasonOutbox                     // the client does not read its replies
 	ReasonHalted                     // this server no longer takes part in the ensemble
 	ReasonReadOnlyOver               // read-only mode is over
+	ReasonShed                       // an administrator wants fewer clients here
 )
 
 // String names the reason in logs.
@@ -60,6 +61,7 @@ func (r Reason) String() string {
 		"session closed", "session expired", "session moved", "no contact with a leader",
 		"server stopping", "state restored from a snapshot", "client does not read", "server halted",
 		"read-only mode is over",
+		"shed by an administrator",
 	}[r]
 }
 

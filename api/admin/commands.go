@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,9 +93,10 @@ func (h *commands) list(q *rest.Request) error {
 
 // run carries out a command. Its errors are in the field error, as ZooKeeper's
 // are, except that an unknown command is 404.
-func (h *commands) run(q *rest.Request) error {
+func (h *commands) run(q *rest.Request) error { return h.carryOut(q, h.all()) }
+
+func (h *commands) carryOut(q *rest.Request, all []command) error {
 	name := q.Vars["command"]
-	all := h.all()
 	i := slices.IndexFunc(all, func(c command) bool { return slices.Contains(c.names, name) })
 	if i < 0 {
 		var known []string
@@ -153,6 +155,12 @@ func (h *commands) environment(q *rest.Request, out object) error {
 	set("user.dir", dir, err)
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	set("os.version", strings.TrimSpace(string(release)), err)
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	const mb = 1 << 20
+	set("os.memory.free", fmt.Sprintf("%dMB", (mem.HeapIdle-mem.HeapReleased)/mb), nil)
+	set("os.memory.max", fmt.Sprintf("%dMB", debug.SetMemoryLimit(-1)/mb), nil)
+	set("os.memory.total", fmt.Sprintf("%dMB", mem.Sys/mb), nil)
 	if u, err := user.Current(); err == nil {
 		out["user.name"], out["user.home"] = u.Username, u.HomeDir
 	}
@@ -194,7 +202,11 @@ func (h *commands) leader(q *rest.Request, out object) error {
 // monitor shows all metrics, as mntr does.
 func (h *commands) monitor(q *rest.Request, out object) error {
 	out["version"] = h.fullVersion()
+	role := q.Core.Server.Status().Role
 	out["server_state"] = h.cfg.ReadOnly.Mode()
+	if role != consensus.RoleStandalone && !h.cfg.ReadOnly.On() {
+		out["peer_state"] = metrics.PeerState(role)
+	}
 	h.measures.measure().JSON(out)
 	return nil
 }
@@ -225,6 +237,12 @@ func (h *commands) serverStats(q *rest.Request, out object) error {
 		}
 		stats["client_response_stats"], out["client_response"] = response, response
 	}
+	if s.Role == consensus.RoleLeader {
+		sizes := object{}
+		h.measures.measure().JSON(sizes)
+		out["proposal_stats"] = object{"last_buffer_size": sizes["last_proposal_size"],
+			"min_buffer_size": sizes["min_proposal_size"], "max_buffer_size": sizes["max_proposal_size"]}
+	}
 	out["version"], out["read_only"] = h.fullVersion(), h.cfg.ReadOnly.On()
 	out["server_stats"], out["node_count"] = stats, size.Znodes+1
 	return nil
@@ -234,7 +252,7 @@ func (h *commands) serverStats(q *rest.Request, out object) error {
 func (h *commands) votingView(q *rest.Request, out object) error {
 	view := object{}
 	for id, m := range h.ensemble.Members() {
-		if !m.Voter {
+		if !m.Voter || m.Peer == "" { // a standalone server is in no ensemble
 			continue
 		}
 		one := object{"server_addresses": []string{}, "election_addresses": []string{},

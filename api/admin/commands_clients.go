@@ -115,6 +115,31 @@ func (h *commands) statReset(q *rest.Request, out object) error {
 	return nil
 }
 
+// shed disconnects a share of this server's clients (ZooKeeper 3.10).
+func (h *commands) shed(q *rest.Request) error {
+	return h.carryOut(q, []command{{[]string{"shed_connections", "shed"}, false, h.runShed}})
+}
+
+func (h *commands) runShed(q *rest.Request, out object) error {
+	var body struct {
+		Percentage *int `json:"percentage"`
+	}
+	if err := q.Decode(1<<10, &body); err != nil {
+		return err
+	}
+	switch p := body.Percentage; {
+	case p == nil:
+		return rest.BadRequest("percentage", `it is missing; send {"percentage": 20} to disconnect a fifth`)
+	case *p < 0 || *p > 100:
+		return rest.BadRequest("percentage", "%d is not between 0 and 100", *p)
+	case h.cfg.Shed == nil:
+		out["error"] = "this server has no ZooKeeper port"
+	default:
+		out["connections_shed"], out["percentage_requested"] = h.cfg.Shed(*p), *p
+	}
+	return nil
+}
+
 // dirs reports how large the data directories are.
 func (h *commands) dirs(q *rest.Request, out object) error {
 	if p, ok := h.needPort(q, out); ok {

@@ -53,6 +53,8 @@ type Config struct {
 	Settings  *Settings           // what it shows besides; nil: nothing
 	Checks    func() []body.Check // more of readyz?verbose; nil: none
 	Port      Port                // the server's ZooKeeper port; nil: it has none
+	// Shed disconnects about that share of the port's clients, and returns how many; nil: there is no port.
+	Shed func(percent int) int
 	// Certificate is the one that this server shows clients, PeerCertificate other servers; nil: none.
 	Certificate, PeerCertificate Certificate
 	Mirror                       Mirror
@@ -109,6 +111,7 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(get, "/metrics", h.monitor.getMetrics).For(rest.Open).Anywhere(),
 		rest.LocalOp(get, "/commands", h.commands.list).For(rest.Open),
 		rest.LocalOp(get, "/commands/{command}", h.commands.run, "traceMask").For(rest.Open),
+		rest.LocalOp(post, "/commands/{command}", h.commands.shed).For(rest.Administrators),
 
 		rest.LocalOp(get, "/v1/history", h.monitor.getHistory, "since").Anywhere(),
 		rest.LocalOp(get, "/v1/servers", h.cluster.listServers),

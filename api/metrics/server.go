@@ -92,6 +92,19 @@ func ofLeader(s *consensus.Status, emit func(name string, value any)) {
 	emit("failures_tolerated_now", max(s.Followers+1-(s.Voters/2+1), 0))
 }
 
+// PeerState is the role in the words of ZooKeeper's QuorumPeer.
+func PeerState(r consensus.Role) string {
+	switch r {
+	case consensus.RoleLeader:
+		return "leading - broadcast"
+	case consensus.RoleFollower:
+		return "following - broadcast"
+	case consensus.RoleObserver:
+		return "observing - broadcast"
+	}
+	return string(r)
+}
+
 // haltReason is the kind of reason for which a server is halted, or "none".
 func haltReason(s *consensus.Status) string {
 	if s.Halt == nil {

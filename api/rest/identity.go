@@ -50,8 +50,12 @@ func (i *Identity) prove(a *auth.Authenticator, r *http.Request) error {
 	if !given {
 		return nil
 	}
-	if user, password, ok := r.BasicAuth(); ok {
-		ids, ok := a.Password(user + ":" + password)
+	scheme, token, _ := strings.Cut(header[0], " ")
+	if asAdminServer := strings.ToLower(scheme); token == "" && (asAdminServer == "ip" || asAdminServer == "x509") {
+		return nil // the connection proves it
+	}
+	if password, ok := password(r, scheme, token); ok {
+		ids, ok := a.Password(password)
 		if !ok {
 			return wrongCredentials("this server takes no passwords", "show a certificate, or send a token")
 		}
@@ -59,7 +63,6 @@ func (i *Identity) prove(a *auth.Authenticator, r *http.Request) error {
 		i.IDs = append(i.IDs, ids...)
 		return nil
 	}
-	scheme, token, _ := strings.Cut(header[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return wrongCredentials("neither HTTP Basic credentials nor a bearer token",
 			"send user and password: curl -u user:password")
@@ -75,6 +78,16 @@ func (i *Identity) prove(a *auth.Authenticator, r *http.Request) error {
 	i.Anonymous = false
 	i.IDs = append(i.IDs, ids...)
 	return nil
+}
+
+// password is a user and a password, user:password: as HTTP Basic has them, or in the clear, as ZooKeeper's AdminServer
+// takes them ("digest user:password"), which is not HTTP's scheme Digest.
+func password(r *http.Request, scheme, token string) (string, bool) {
+	if user, password, ok := r.BasicAuth(); ok {
+		return user + ":" + password, true
+	}
+	plain := strings.EqualFold(scheme, "digest") && strings.Contains(token, ":") && !strings.Contains(token, `="`)
+	return token, plain
 }
 
 func wrongCredentials(detail, hint string) *Problem {

@@ -33,7 +33,8 @@ type conn struct {
 	pending   atomic.Int32                // requests that are not answered yet
 	sc        atomic.Pointer[server.Conn] // nil until the handshake
 	lingering atomic.Pointer[time.Timer]
-	leaving   atomic.Bool // the server stops; see leave
+	leaveFor  atomic.Int32 // a server.Reason, or 0; see leave
+	leaving   atomic.Bool  // it is set
 
 	// The reader's own.
 	in            input

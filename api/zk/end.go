@@ -120,31 +120,32 @@ func (c *conn) ended() {
 
 // Disconnect implements server.Client.
 func (c *conn) Disconnect(r server.Reason) {
-	if r == server.ReasonStopping {
-		c.leave()
+	if r == server.ReasonStopping || r == server.ReasonShed {
+		c.leave(r)
 		return
 	}
 	c.out.end(r.String())
 }
 
 // errLeaving interrupts a reader that waits for its client.
-var errLeaving = errors.New("the server stops")
+var errLeaving = errors.New("the client is to leave")
 
-// leave ends the connection, because this server stops, at a moment when all requests that it has read are answered. It
-// never blocks.
-func (c *conn) leave() {
+// leave ends the connection, because this server stops or is to have fewer clients, at a moment when all requests that
+// it has read are answered. It never blocks.
+func (c *conn) leave(r server.Reason) {
 	if c.sc.Load() == nil { // there is nothing to answer yet
-		c.out.end(server.ReasonStopping.String())
+		c.out.end(r.String())
 		return
 	}
-	if c.leaving.Swap(true) {
+	if !c.leaveFor.CompareAndSwap(0, int32(r)) {
 		return
 	}
+	c.leaving.Store(true)
 	_ = c.net.SetReadDeadline(time.Now()) // the reader looks at leaving
-	time.AfterFunc(leaveLimit, func() { c.out.end(server.ReasonStopping.String()) })
+	time.AfterFunc(leaveLimit, func() { c.out.end(r.String()) })
 }
 
-// leaveNow is called by the reader when the server stops and no whole frame waits. It reports whether it has ended the
+// leaveNow is called by the reader when its client is to leave and no whole frame waits. It reports whether it has ended the
 // connection, after the last reply; if not, there is more to read.
 func (c *conn) leaveNow(served bool) (bool, error) {
 	if c.in.have() > 0 || !served && c.pending.Load() == 0 {
@@ -160,7 +161,7 @@ func (c *conn) leaveNow(served bool) (bool, error) {
 	return true, nil
 }
 
-// goAway is the last operation on a connection of a server that stops. It implements server.Op.
+// goAway is the last operation on a connection whose client is to leave. It implements server.Op.
 type goAway struct{ c *conn }
 
 // Read implements server.Op.
@@ -168,7 +169,7 @@ func (g goAway) Read(v *server.View) {
 	if b, ok := g.c.out.begin(); ok {
 		g.c.out.commit(wire.AppendReply(b, wire.GoAway(v.Zxid()), nil), false)
 	}
-	g.c.out.end(server.ReasonStopping.String())
+	g.c.out.end(server.Reason(g.c.leaveFor.Load()).String())
 }
 
 // Weight implements server.Op.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"sync"
@@ -214,6 +215,20 @@ func (ln *Listener) remove(c *conn) {
 	ln.cfg.Descriptors.Return() // before anyone can see that the connection has ended
 	ln.mu.Unlock()
 	ln.running.Done()
+}
+
+// Shed disconnects about percent of the clients that have sessions, by chance, and returns how many. They go to another
+// server, or come back (shed_connections of ZooKeeper 3.10's AdminServer).
+func (ln *Listener) Shed(percent int) (n int) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	for c := range ln.conns {
+		if c.session() != 0 && rand.IntN(100) < percent {
+			c.Disconnect(server.ReasonShed)
+			n++
+		}
+	}
+	return n
 }
 
 // Shutdown closes the listeners, ends the connections once their last replies

@@ -68,23 +68,10 @@ func (a *answer) mntr() {
 	a.line("zk_version\t%s", ln.cfg.fullVersion())
 	a.line("zk_server_state\t%s", mode)
 	if role != consensus.RoleStandalone && !a.readOnly {
-		a.line("zk_peer_state\t%s", peerState(role))
+		a.line("zk_peer_state\t%s", metrics.PeerState(role))
 	}
 	all := metrics.Take(ln.Metrics, metrics.OfServer(ln.srv, ln.started), ln.cfg.Metrics)
 	all.Mntr(func(key, value string) { a.line("%s\t%s", key, value) })
-}
-
-// peerState is the role in the words of ZooKeeper's QuorumPeer.
-func peerState(r consensus.Role) string {
-	switch r {
-	case consensus.RoleLeader:
-		return "leading - broadcast"
-	case consensus.RoleFollower:
-		return "following - broadcast"
-	case consensus.RoleObserver:
-		return "observing - broadcast"
-	}
-	return fmt.Sprint(r)
 }
 
 // cons has a line for every connection.
