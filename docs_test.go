@@ -59,6 +59,7 @@ var pages = []struct {
 	{"docs/performance.md", 1020},
 	{"docs/protocol.md", 1230},
 	{"docs/recipes.md", 1450},
+	{"docs/reference/commands.md", 760},
 	{"docs/reference/metrics.md", 2250},
 	{"docs/reference/packages.md", 2100},
 	{"docs/reference/settings.md", 4550},

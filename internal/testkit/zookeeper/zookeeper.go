@@ -82,6 +82,7 @@ type Options struct {
 	Config []string
 	Flags  []string // further flags for Java
 	Data   string   // a directory that each data directory begins as a copy of
+	Admin  bool     // AdminServer at $PORT, with Debian's libraries for it
 }
 
 // Superuser is the name and the password of the digest scheme's superuser.
@@ -118,11 +119,18 @@ func Start(tb testing.TB, n int) *Ensemble {
 func Run(tb testing.TB, o Options) *Ensemble {
 	tb.Helper()
 	classPath, err := ClassPath()
-	if o.Version != "" {
+	if o.Version != "" && !o.Admin {
 		classPath, err = Jars(o.Version)
+	} else if o.Version != "" {
+		own, fetched := Jars(o.Version)
+		classPath, err = own+":"+classPath, errors.Join(err, fetched)
 	}
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if o.Admin {
+		o.Config = append(slices.Clone(o.Config), "admin.enableServer=true", "admin.serverAddress=127.0.0.1",
+			"admin.serverPort=$PORT")
 	}
 	port := ports.Take(tb, 4*o.Servers)
 	var members strings.Builder
