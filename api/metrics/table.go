@@ -1,6 +1,9 @@
 package metrics
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Metric describes a metric.
 type Metric struct {
@@ -45,9 +48,30 @@ const (
 // Table returns all metrics, by source.
 func Table() []Metric { return slices.Clone(table) }
 
+// OperationCount begins the names of the counters of each operation.
+const OperationCount = "op_count_"
+
+// Operations are the names of the operations that are counted apart, by ZooKeeper 3.10's names.
+func Operations() []string {
+	return []string{"add_watch", "check", "check_watches", "close_session", "create", "create_session", "delete", "exists",
+		"get_acl", "get_all_children_number", "get_children", "get_data", "get_ephemerals", "multi", "multi_read", "ping",
+		"reconfig", "remove_watches", "set_acl", "set_data", "set_watches", "sync", "who_am_i"}
+}
+
+// ofOperations are the counters of all operations, and of each.
+func ofOperations() []Metric {
+	rows := []Metric{{OperationCount + "total", Counter, "", "Requests that were answered.", zkPort, zk, false}}
+	for _, name := range Operations() {
+		rows = append(rows, Metric{OperationCount + name, Counter, "", "Of these, " + strings.ReplaceAll(name, "_", " ") + ".", zkPort, zk, false})
+	}
+	return rows
+}
+
 const zk = true
 
-var table = []Metric{
+var table = slices.Concat(firstRows, ofOperations(), lastRows)
+
+var firstRows = []Metric{
 	{"znode_count", Gauge, "", "Znodes in the tree; as in ZooKeeper the root counts twice.", state, zk, false},
 	{"ephemerals_count", Gauge, "", "Ephemeral znodes in the tree.", state, zk, false},
 	{"approximate_data_size", Gauge, bytesUnit, "Size of all paths and data.", state, zk, false},
@@ -197,6 +221,11 @@ var table = []Metric{
 		zkPort, zk, false},
 	{"request_duration_seconds", Histogram, seconds,
 		"Time from a request's arrival to its reply, by kind: read, write or ping.", zkPort, false, false},
+	{"operation_duration_seconds", Histogram, seconds, "Time from a request's arrival to its reply, by operation.", zkPort, false, false},
+}
+
+// lastRows are what follows the counters of operations.
+var lastRows = []Metric{
 	{"outbox_bytes", Gauge, bytesUnit, "Replies and events that wait for clients.", zkPort, false, false},
 	{"outbox_overflows_total", Counter, "", "Clients disconnected because they did not read.", zkPort, false, false},
 	{"refused_replies_total", Counter, "", "Requests refused for a reply that is too long.", zkPort, false, false},

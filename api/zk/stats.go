@@ -86,6 +86,7 @@ const timeShards = 8
 // times are how long requests took, by what they were.
 type times struct {
 	reads, writes, pings histogram.Histogram
+	operations           operationTimes
 	_                    [64]byte // a cache line
 }
 
@@ -133,6 +134,7 @@ func (s *stats) answered(r *request, zxid znode.Zxid) time.Time {
 	s.conn.request(d)
 	s.server.request(d)
 	r.c.times.of(r).Observe(d)
+	r.c.times.operations.of(r.op).Observe(d)
 	s.lastOp, s.lastZxid = r.op, zxid
 	if r.xid >= 0 { // the special ones are of no interest
 		s.lastXid = r.xid
@@ -245,6 +247,7 @@ func (ln *Listener) Metrics(emit func(name string, value any)) {
 		{Labels: `kind="read"`, Value: reads}, {Labels: `kind="write"`, Value: writes},
 		{Labels: `kind="ping"`, Value: pings},
 	})
+	ln.operationMetrics(emit)
 	if open, err := process.OpenDescriptors(); err == nil {
 		emit("open_file_descriptor_count", open)
 	}
