@@ -134,7 +134,8 @@ func (c *Client) aclOrDefault(acl []ACL) []ACL {
 // all later connections. Several can be added. Operations that were submitted
 // later have the new identity.
 //
-// Errors: ErrAuthFailed, after which the server closes the connection.
+// Errors: ErrAuthFailed, after which the server closes the connection. SASL is for
+// new connections (WithAuth).
 func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error {
 	_, err := read(ctx, func() *Pending[struct{}] { return c.Async().AddAuth(ctx, scheme, auth) })
 	return err

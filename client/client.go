@@ -66,7 +66,8 @@ type Client struct {
 
 // Connect opens a session with the ensemble that servers names:
 // "host:port,host:port/chroot". The port is 2181 by default; with a chroot every
-// path of the client, also in results and events, is below it.
+// path of the client, also in results and events, is below it. Or servers is "dns-srv://name/chroot": the servers are
+// those of the SRV records of name, which are looked up before each round of attempts.
 //
 // It returns when there is a session, or when ctx ends; ctx has no effect
 // afterwards. The error contains the last server's answer. Connect retries
@@ -77,7 +78,7 @@ func Connect(ctx context.Context, servers string, opts ...Option) (*Client, erro
 	for _, o := range opts {
 		o(&cfg)
 	}
-	list, chroot, err := parseConnectString(servers)
+	list, service, chroot, err := parseServers(servers)
 	if err == nil {
 		err = cfg.check()
 	}
@@ -85,6 +86,7 @@ func Connect(ctx context.Context, servers string, opts ...Option) (*Client, erro
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
 	c := newClient(cfg, servers, list, chroot)
+	c.hosts.service, c.hosts.lookupSRV = service, cfg.lookupSRV
 	c.wg.Go(c.run)
 	if cfg.background {
 		return c, nil

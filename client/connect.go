@@ -117,7 +117,7 @@ func (c *Client) attemptTime() time.Duration {
 	if s := c.session; s.timeout > 0 {
 		d = max(s.aliveAt+s.lifetimeLocked()-c.clock(), minAttempt)
 	}
-	return max(d/time.Duration(len(c.hosts.list)), min(minAttempt, d))
+	return max(d/time.Duration(max(len(c.hosts.list), 1)), min(minAttempt, d))
 }
 
 // serve runs a connection until it ends.
@@ -150,9 +150,11 @@ type target struct {
 // hosts yields the servers in the order in which to try them. The goroutine
 // that connects owns it.
 type hosts struct {
-	list   []hostPort
-	lookup LookupFunc
-	random *rand.Rand
+	list      []hostPort
+	service   string // whose SRV records are the list; empty: the connect string has it
+	lookup    LookupFunc
+	lookupSRV srvFunc
+	random    *rand.Rand
 
 	preferred target // the last server that worked, "" if it went silent
 }
@@ -173,6 +175,9 @@ func (h *hosts) round(ctx context.Context, each time.Duration) iter.Seq2[target,
 		if first.address != "" && !yield(first, nil) {
 			return
 		}
+		if err := h.find(ctx, each); err != nil && !yield(target{}, err) {
+			return
+		}
 		for i, hp := range h.list {
 			addresses, err := h.resolve(ctx, hp, each)
 			if err != nil && !yield(target{}, err) {
@@ -191,6 +196,31 @@ func (h *hosts) round(ctx context.Context, each time.Duration) iter.Seq2[target,
 			}
 		}
 	}
+}
+
+// find brings the list up to date, by what DNS says now. It is in the order of the records' priorities and weights
+// (RFC 2782). The list of before stays if there is none.
+func (h *hosts) find(ctx context.Context, d time.Duration) error {
+	if h.service == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	_, records, err := h.lookupSRV(ctx, "", "", h.service)
+	var list []hostPort
+	for _, r := range records[:min(len(records), maxHosts)] {
+		if host := strings.TrimSuffix(r.Target, "."); host != "" && r.Port != 0 {
+			list = append(list, hostPort{host, strconv.Itoa(int(r.Port))})
+		}
+	}
+	switch {
+	case len(list) > 0: // an error is about other records
+		h.list = list
+		return nil
+	case err == nil:
+		err = errors.New("no SRV records")
+	}
+	return fmt.Errorf("looking up the servers of %s: %w", h.service, err)
 }
 
 func (h *hosts) resolve(ctx context.Context, hp hostPort, d time.Duration) ([]string, error) {
@@ -235,6 +265,23 @@ const maxHosts = 256
 type hostPort struct{ host, port string }
 
 func (h hostPort) String() string { return net.JoinHostPort(h.host, h.port) }
+
+// servicePrefix begins a connect string that names a service of DNS instead of servers (ZooKeeper 3.10).
+const servicePrefix = "dns-srv://"
+
+// parseServers parses a connect string: of servers, or of a service.
+func parseServers(s string) (list []hostPort, service, chroot string, err error) {
+	rest, isService := strings.CutPrefix(s, servicePrefix)
+	list, chroot, err = parseConnectString(rest)
+	switch {
+	case err != nil || !isService:
+		return list, "", chroot, err
+	case len(list) != 1 || strings.ContainsAny(rest, ":,"):
+		return nil, "", "", fmt.Errorf("connect string %q: want one name of a service, as in "+
+			servicePrefix+"_zookeeper._tcp.example.org/chroot", s)
+	}
+	return nil, list[0].host, chroot, nil
+}
 
 // parseConnectString splits "host:port,host:port/chroot" (ZooKeeper
 // Programmer's Guide, "ZooKeeper Sessions"). The chroot is "" if it is missing

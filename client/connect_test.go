@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -187,18 +188,73 @@ func TestHosts_Round_LastGoodServerFirst(t *testing.T) {
 	}
 }
 
+// The servers of a service are looked up in every round, in the order that DNS gives them; while DNS fails, or has none,
+// those that are known are tried.
+func TestHosts_Round_ServersOfAService(t *testing.T) {
+	var records []*net.SRV
+	var broken error
+	h := newHosts(nil, lookups{"zk1.example.org": {"10.0.0.1"}, "zk2.example.org": {"10.0.0.2"}}.lookup,
+		rand.New(rand.NewPCG(1, 0)))
+	h.service = "_zookeeper._tcp.example.org"
+	h.lookupSRV = func(_ context.Context, service, proto, name string) (string, []*net.SRV, error) {
+		if service+proto != "" || name != h.service {
+			t.Errorf("looked up %q, %q, %q", service, proto, name)
+		}
+		return "", records, broken
+	}
+	for _, step := range []struct {
+		change func()
+		want   []string
+		failed int
+	}{
+		{func() {}, nil, 1},
+		{func() { records = []*net.SRV{{Target: "zk2.example.org.", Port: 2182}, {Target: ".", Port: 2181}} },
+			[]string{"10.0.0.2:2182"}, 0},
+		{func() {
+			records = []*net.SRV{{Target: "zk1.example.org.", Port: 2181}, {Target: "zk2.example.org.", Port: 2182}}
+		}, []string{"10.0.0.1:2181", "10.0.0.2:2182"}, 0},
+		{func() { records, broken = nil, errors.New("no answer") }, []string{"10.0.0.1:2181", "10.0.0.2:2182"}, 1},
+	} {
+		step.change()
+		if got, failed := tried(t, h); !slices.Equal(got, step.want) || failed != step.failed {
+			t.Errorf("tried %v, %d failed; want %v, %d", got, failed, step.want, step.failed)
+		}
+	}
+}
+
+func TestParseServers(t *testing.T) {
+	for s, want := range map[string]struct {
+		service, chroot string
+		servers         int
+	}{
+		"dns-srv://_zookeeper._tcp.example.org":       {"_zookeeper._tcp.example.org", "", 0},
+		"dns-srv://_zookeeper._tcp.example.org/kafka": {"_zookeeper._tcp.example.org", "/kafka", 0},
+		"a,b/c": {"", "/c", 2},
+	} {
+		list, service, chroot, err := parseServers(s)
+		if err != nil || service != want.service || chroot != want.chroot || len(list) != want.servers {
+			t.Errorf("%q: %v, service %q, chroot %q, %v; want %+v", s, list, service, chroot, err, want)
+		}
+	}
+	for _, s := range []string{"dns-srv://", "dns-srv://a,b", "dns-srv://a:2181", "dns-srv:///a", "a,dns-srv://b"} {
+		if list, service, _, err := parseServers(s); err == nil {
+			t.Errorf("%q reads as %v, service %q", s, list, service)
+		}
+	}
+}
+
 // Whatever is given as servers, it is refused or has hosts, each with a port, and a
 // chroot that is a path.
 func FuzzParseConnectString(f *testing.F) {
-	for _, s := range []string{"a", "a:1,b/c", "[::1]:2181,[fe80::1]/", "1.2.3.4:65536", ":1", "a,,b", "/x", "a/../b"} {
+	for _, s := range []string{"a", "a:1,b/c", "dns-srv://a/b", "[::1]:2181,[fe80::1]/", "1.2.3.4:65536", ":1", "a,,b", "/x", "a/../b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		hosts, chroot, err := parseConnectString(s)
+		hosts, service, chroot, err := parseServers(s)
 		if err != nil {
 			return
 		}
-		if len(hosts) == 0 || chroot != "" && (chroot[0] != '/' || chroot == "/") {
+		if (len(hosts) == 0) == (service == "") || chroot != "" && (chroot[0] != '/' || chroot == "/") {
 			t.Errorf("%q reads as hosts %v, chroot %q; want hosts, and no chroot or a path", s, hosts, chroot)
 		}
 		for _, h := range hosts {

@@ -85,7 +85,11 @@ func (c *Client) establish(l *link) error {
 		return c.expired(s, l.target.address)
 	}
 	for _, a := range auth {
-		if err := exchangeAuth(l, a); err != nil {
+		exchange := exchangeAuth
+		if a.scheme == saslScheme {
+			exchange = exchangeSASL
+		}
+		if err := exchange(l, a); err != nil {
 			return err
 		}
 	}

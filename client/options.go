@@ -50,6 +50,9 @@ type DialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 // LookupFunc returns the addresses of a host, as net.Resolver.LookupHost does.
 type LookupFunc func(ctx context.Context, host string) ([]string, error)
 
+// srvFunc is net.Resolver.LookupSRV, or a test's.
+type srvFunc func(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
+
 type credential struct {
 	scheme string
 	auth   []byte
@@ -59,6 +62,7 @@ type config struct {
 	timeout     time.Duration
 	dial        DialFunc
 	lookup      LookupFunc
+	lookupSRV   srvFunc
 	tls         *tls.Config
 	files       *TLSFiles
 	opened      *tlsfiles.Files // of files; nil: none
@@ -82,6 +86,7 @@ func defaultConfig() config {
 		timeout:     DefaultSessionTimeout,
 		dial:        (&net.Dialer{}).DialContext,
 		lookup:      net.DefaultResolver.LookupHost,
+		lookupSRV:   net.DefaultResolver.LookupSRV,
 		logger:      slog.New(slog.DiscardHandler),
 		acl:         OpenACL(),
 		maxInFlight: DefaultMaxInFlight,
@@ -164,7 +169,9 @@ func WithBackoff(min, max time.Duration) Option {
 }
 
 // WithAuth proves an identity on every connection, before anything else is
-// sent. It may be given several times. AddAuth does the same later.
+// sent. It may be given several times. AddAuth does the same later, except for
+// the scheme "sasl" with "user:password", which is SASL with DIGEST-MD5: that is
+// weak (RFC 6331), and only for a server that has users in a JAAS file.
 func WithAuth(scheme string, auth []byte) Option {
 	return func(c *config) { c.auth = append(c.auth, credential{scheme, auth}) }
 }

@@ -217,13 +217,13 @@ func (g *globals) bindPasswordFile(c *cobra.Command) {
 		"`file` with the password in its first line, where none is given; else "+passwordVariable+" or a prompt")
 }
 
-// credentials are those of one --auth: for digest:user without a password, that one is found elsewhere.
+// credentials are those of one --auth: for digest:user and sasl:user without a password, that one is found elsewhere.
 func (g *globals) credentials(text string) (scheme, data string, err error) {
 	scheme, data, ok := strings.Cut(text, ":")
 	if !ok || scheme == "" {
 		return "", "", usagef("--auth %q: want scheme:data, as in digest:user:password", scheme)
 	}
-	if scheme != "digest" || data == "" || strings.Contains(data, ":") {
+	if scheme != "digest" && scheme != "sasl" || data == "" || strings.Contains(data, ":") {
 		return scheme, data, nil
 	}
 	password, err := g.password(data)
