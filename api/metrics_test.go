@@ -24,7 +24,7 @@ type sample struct {
 
 var (
 	helpLine   = regexp.MustCompile(`^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) (\S.*)$`)
-	typeLine   = regexp.MustCompile(`^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|untyped|histogram)$`)
+	typeLine   = regexp.MustCompile(`^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|untyped|histogram|summary)$`)
 	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(` + label + `(?:,` + label + `)*)\})? (\S+)$`)
 )
 
@@ -84,11 +84,11 @@ func parseMetrics(text []byte) (map[string]sample, error) {
 
 // belongs reports whether a sample belongs to a metric.
 func belongs(sample, name, kind string) bool {
-	if kind != "histogram" {
+	if kind != "histogram" && kind != "summary" {
 		return sample == name
 	}
 	part, found := strings.CutPrefix(sample, name)
-	return found && (part == "_bucket" || part == "_sum" || part == "_count")
+	return found && (part == "_bucket" && kind == "histogram" || part == "" && kind == "summary" || part == "_sum" || part == "_count")
 }
 
 func TestMetrics_AreInTheTextFormat(t *testing.T) {

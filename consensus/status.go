@@ -8,6 +8,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/leadership"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/histogram"
 )
 
 // Role is what a server is in the ensemble.
@@ -143,7 +144,7 @@ func (n *Node) Alive(ctx context.Context) error {
 // package api/metrics.
 type Metric struct {
 	Key   string
-	Value any // int64, float64, histogram.Counts, or map[state.ServerID]float64 by the other server
+	Value any // int64, float64, histogram.Counts, histogram.Summary, or map[state.ServerID]float64 by the other server
 }
 
 // Metrics lists what the transport and the log have counted since the start, and on an
@@ -174,7 +175,7 @@ func (n *Node) Metrics() []Metric {
 			Metric{"raft_log_first_index", int64(s.FirstIndex)},
 			Metric{"raft_log_last_index", int64(s.LastIndex)},
 			Metric{"log_fsyncs_total", int64(s.Syncs)},
-			Metric{"log_fsync_seconds", s.SyncTimes},
+			Metric{"log_fsync_seconds", s.SyncTimes}, Metric{"fsynctime", histogram.Summary(s.SyncTimes)},
 			Metric{"log_fsync_last_seconds", s.SyncLast.Seconds()},
 			Metric{"log_fsync_max_seconds", s.SyncMax.Seconds()},
 		)

@@ -16,7 +16,7 @@ import (
 )
 
 // Part lists the metrics of one part of the server: emit is called with a name of the
-// table and an integer, a float64, an Info, a histogram.Counts, or []Labelled.
+// table and an integer, a float64, an Info, a histogram.Counts, a histogram.Summary, or []Labelled.
 type Part func(emit func(name string, value any))
 
 // Info is the value of a metric that has a label instead of a number.
@@ -49,27 +49,46 @@ func Take(parts ...Part) *Samples {
 
 // Mntr calls line with the samples that are numbers, as mntr prints them.
 func (s *Samples) Mntr(line func(key, value string)) {
-	for _, x := range s.all {
-		switch v := x.value.(type) {
-		case Info, []Labelled, histogram.Counts:
-		case float64:
-			line("zk_"+x.name, JavaDouble(v))
-		default:
-			line("zk_"+x.name, fmt.Sprint(v))
+	s.each(func(name string, value any) {
+		if v, ok := value.(float64); ok {
+			value = JavaDouble(v)
 		}
-	}
+		line("zk_"+name, fmt.Sprint(value))
+	})
 }
 
 // JSON adds the samples that are numbers to an object.
 func (s *Samples) JSON(out map[string]any) {
+	s.each(func(name string, value any) { out[name] = value })
+}
+
+// each calls emit with the samples that are numbers, and those of summaries, as ZooKeeper names them.
+func (s *Samples) each(emit func(name string, value any)) {
 	for _, x := range s.all {
-		switch x.value.(type) {
+		switch v := x.value.(type) {
 		case Info, []Labelled, histogram.Counts:
+		case histogram.Summary:
+			c := histogram.Counts(v)
+			n := c.Total()
+			emit("avg_"+x.name, millisOf(c.Sum)/float64(max(n, 1)))
+			emit("cnt_"+x.name, n)
+			emit("sum_"+x.name, c.Sum.Milliseconds())
+			for _, q := range quantiles {
+				emit(fmt.Sprintf("p%s_%s", strings.TrimPrefix(q.text, "0."), x.name), c.Quantile(q.of).Milliseconds())
+			}
 		default:
-			out[x.name] = x.value
+			emit(x.name, v)
 		}
 	}
 }
+
+// quantiles are those of ZooKeeper's summaries; the median is p50 in mntr.
+var quantiles = []struct {
+	text string
+	of   float64
+}{{"0.50", 0.5}, {"0.95", 0.95}, {"0.99", 0.99}, {"0.999", 0.999}}
+
+func millisOf(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // Prometheus writes the samples in Prometheus's text format, version 0.0.4.
 func (s *Samples) Prometheus(b *bytes.Buffer) {
@@ -97,6 +116,13 @@ func (s *Labelled) write(b *bytes.Buffer, name string) {
 		fmt.Fprintf(b, "%s{%s=%s} 1\n", name, v.Label, Quote(v.Value))
 	case histogram.Counts:
 		WriteHistogram(b, name, s.Labels, &v)
+	case histogram.Summary:
+		c := histogram.Counts(v)
+		for _, q := range quantiles {
+			quantile := strconv.FormatFloat(q.of, 'g', -1, 64)
+			fmt.Fprintf(b, "%s{quantile=\"%s\"} %v\n", name, quantile, millisOf(c.Quantile(q.of)))
+		}
+		fmt.Fprintf(b, "%s_sum %v\n%s_count %d\n", name, millisOf(c.Sum), name, c.Total())
 	case float64:
 		fmt.Fprintf(b, "%s%s %s\n", name, labels, strconv.FormatFloat(v, 'g', -1, 64))
 	default:

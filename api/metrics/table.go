@@ -27,6 +27,7 @@ const (
 	Gauge     Type = "gauge"
 	Counter   Type = "counter"
 	Histogram Type = "histogram"
+	Summary   Type = "summary" // in mntr several numbers: avg_NAME, cnt_, sum_, p50_, p95_, p99_, p999_
 	untyped   Type = "untyped" // of a name that is not in the table
 )
 
@@ -157,6 +158,7 @@ var firstRows = []Metric{
 		logStore, false, false},
 	{"log_fsyncs_total", Counter, "", "Times that the log was synced to disk.", logStore, false, false},
 	{"log_fsync_seconds", Histogram, seconds, "Time that a sync of the log took.", logStore, false, false},
+	{"fsynctime", Summary, millis, "The same as ZooKeeper reports it.", logStore, zk, false},
 	{"log_fsync_last_seconds", Gauge, seconds, "Duration of the last sync of the log.", logStore, false, false},
 	{"log_fsync_max_seconds", Gauge, seconds,
 		"Duration of the longest sync of the log since the start.", logStore, false, false},
@@ -221,6 +223,8 @@ var firstRows = []Metric{
 		zkPort, zk, false},
 	{"request_duration_seconds", Histogram, seconds,
 		"Time from a request's arrival to its reply, by kind: read, write or ping.", zkPort, false, false},
+	{"readlatency", Summary, millis, "The same of reads.", zkPort, zk, false},
+	{"updatelatency", Summary, millis, "The same of writes.", zkPort, zk, false},
 	{"operation_duration_seconds", Histogram, seconds, "Time from a request's arrival to its reply, by operation.", zkPort, false, false},
 }
 

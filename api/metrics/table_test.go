@@ -62,7 +62,8 @@ func TestDocs_Metrics(t *testing.T) {
 A test of api/metrics writes this page from the table there. Every server reports these metrics at ` + "`/metrics`" + ` of its
 HTTP port in Prometheus's text format, as numbers in JSON at ` + "`/commands/monitor`" + `, and with ` + "`zk_`" + ` in front of the name by
 the four-letter word ` + "`mntr`" + `, which leaves out those of the HTTP port. Names marked with Z are ZooKeeper's, with its
-units. An L marks what a leader of an ensemble alone reports. Those of TLS are there where a port speaks TLS.
+units. An L marks what a leader of an ensemble alone reports. A summary is several numbers in ` + "`mntr`" + `: ` + "`avg_`" + `, ` + "`cnt_`" + `,
+` + "`sum_`" + `, ` + "`p50_`" + `, ` + "`p95_`" + `, ` + "`p99_`" + ` and ` + "`p999_`" + `. Those of TLS are there where a port speaks TLS.
 Latencies, packets and sizes of the ZooKeeper port are those since the start or the four-letter word ` + "`srst`" + `.
 `)
 	source := ""

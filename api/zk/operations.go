@@ -50,10 +50,7 @@ func (ln *Listener) operationMetrics(emit func(name string, value any)) {
 		for shard := range ln.times {
 			counts.Add(ln.times[shard].operations[i].Counts())
 		}
-		n := int64(0)
-		for _, within := range counts.Within {
-			n += within
-		}
+		n := counts.Total()
 		total += n
 		if name == "" {
 			continue

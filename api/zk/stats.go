@@ -247,6 +247,8 @@ func (ln *Listener) Metrics(emit func(name string, value any)) {
 		{Labels: `kind="read"`, Value: reads}, {Labels: `kind="write"`, Value: writes},
 		{Labels: `kind="ping"`, Value: pings},
 	})
+	emit("readlatency", histogram.Summary(reads))
+	emit("updatelatency", histogram.Summary(writes))
 	ln.operationMetrics(emit)
 	if open, err := process.OpenDescriptors(); err == nil {
 		emit("open_file_descriptor_count", open)

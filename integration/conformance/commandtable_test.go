@@ -56,11 +56,12 @@ func commandDifferences() []commandDifference {
 			"quit_leading_due_to_disloyal_voter *, looking_count *, proposal_count *, commit_count *, *revalidate_count *, " +
 			"*election_time *, *unavailable_time *", zooKeeperHas,
 			"Zab and its chain of processors; `raft_*`, `forward_*` and `log_*` say where a write waits"},
-		{measures, "*fsynctime *, *snapshottime *, snapshot_*_count *, restore_*_count *, *restore_time *, *startup_*, " +
+		{measures, "*snapshottime *, snapshot_*_count *, restore_*_count *, *restore_time *, *startup_*, " +
 			"*dbinittime *, digest_mismatches_count *", zooKeeperHas,
 			"other files: `log_fsync_seconds`, `snapshot_last_success_timestamp_seconds`, `check_alarm`"},
-		{measures, "*readlatency *, *updatelatency *", zooKeeperHas,
-			"`request_duration_seconds` and `operation_duration_seconds`, which have buckets"},
+		{measures, "min_readlatency *, max_readlatency *, min_updatelatency *, max_updatelatency *, min_fsynctime *, " +
+			"max_fsynctime *", zooKeeperHas, "quantiles are counted, and the extremes of all requests"},
+		{measures, "p*_fsynctime *", zkLiteHas, "as for latencies"},
 		{measures, "connection_drop_*, connection_request_count *, *connection_token_deficit *, *request_throttle_*, " +
 			"throttled_ops *, stale_*, cnxn_closed_without_zk_server_running *, sessionless_connections_expired *, " +
 			"unsuccessful_handshake *, tls_handshake_exceeded *, outstanding_tls_handshake *, insecure_admin_count *, " +

@@ -66,14 +66,21 @@ func (c *Counts) Add(o Counts) {
 	}
 }
 
+// Total is how many durations there were.
+func (c *Counts) Total() (n int64) {
+	for _, within := range c.Within {
+		n += within
+	}
+	return n
+}
+
+// Summary is Counts that are reported as ZooKeeper reports its own: in milliseconds, with quantiles.
+type Summary Counts
+
 // Quantile estimates the duration that a share q of all, from 0 to 1, do not exceed, as if those of a bucket were
 // spread evenly over it; the last bound for what is above all bounds, and 0 if there are none.
 func (c *Counts) Quantile(q float64) time.Duration {
-	total := int64(0)
-	for _, n := range c.Within {
-		total += n
-	}
-	rank, below := q*float64(total), int64(0)
+	rank, below := q*float64(c.Total()), int64(0)
 	for i, n := range c.Within {
 		if n == 0 || float64(below+n) < rank {
 			below += n
