@@ -89,6 +89,14 @@ func TestRegression_ACL_WorkIsLinear(t *testing.T) {
 	}
 }
 
+// Servers of release 1.0 take a subject only for an id of scheme x509, and replicas must not differ.
+func TestFixACL_AlternativeNamesByTheFirstRules(t *testing.T) {
+	list := []ACL{{PermAll, ID{"x509", "spiffe://example.org/a"}}}
+	if got, code := fixACL(list, nil, true); code != ErrInvalidACL {
+		t.Errorf("by the first rules the list is %v, %v, want %v", got, code, ErrInvalidACL)
+	}
+}
+
 // TestFixACL_Table is reference 2.F, items 77 to 82.
 func TestFixACL_Table(t *testing.T) {
 	ids := []ID{{"ip", "1.2.3.4"}, alice, {"sasl", "svc"}, super, {"x509", "CN=a"}}
