@@ -40,10 +40,12 @@ func (s *Snapshot) WriteBackup(w io.Writer, ensemble [16]byte) error {
 }
 
 // OnlyState leaves out the traces of restores in the state: a backup that is being uploaded, and the answers to those
-// that had a key; and the level, the history of the log, and what is mirrored, which belong to the ensemble. A backup
+// that had a key; and the level, the history of the log, what is mirrored and what is
+// being reconfigured, which belong to the ensemble. A backup
 // does not need them. It also leaves out tokens, because a backup is stored elsewhere.
 func (s *Snapshot) OnlyState() {
-	s.upload, s.mirror, s.level, s.term, s.history = nil, nil, 0, 0, 0
+	s.upload, s.mirror, s.reconfig, s.leaving = nil, nil, nil, nil
+	s.level, s.term, s.history = 0, 0, 0
 	for id, m := range s.members {
 		m.Token, m.TokenUntil = [32]byte{}, 0
 		s.members[id] = m

@@ -33,6 +33,7 @@ const (
 	OpDigest        Op = 17 // changes nothing; every server takes the digest of its state there
 	OpLevel         Op = 18 // raises the ensemble's level
 	OpMirror        Op = 19 // a step of mirroring a ZooKeeper ensemble; see MirrorStep
+	OpReconfig      Op = 20 // a step of a reconfiguration; see ReconfigStep
 )
 
 // commandVersion is the first byte of every command.
@@ -77,11 +78,12 @@ type Command struct {
 
 	Timeout  time.Duration    // OpCreateSession, OpAttach
 	Password session.Password // OpCreateSession, OpAttach
-	Term     uint64           // OpExpireSession, OpMirror: the term in which the leader decided
+	Term     uint64           // OpExpireSession, OpMirror, OpReconfig: the term in which the leader decided
 	Member   Member           // OpMember
 	Restore  RestoreCommand   // OpRestore; OpMirror: Upload, Part and Sum
 	Level    Level            // OpLevel
 	Mirror   MirrorStep       // OpMirror
+	Reconfig *Reconfig        // OpReconfig
 }
 
 // Append encodes c.
@@ -133,6 +135,8 @@ func (c *Command) appendBody(b []byte) []byte {
 		b = appendUint(append(b, byte(c.Mirror)), c.Term)
 		b = appendUint(appendUint(appendUint(b, c.Restore.Upload), c.Restore.Part), c.Restore.Sum)
 		return appendData(b, c.Data)
+	case OpReconfig:
+		return c.Reconfig.append(b, c.Term)
 	}
 	return b
 }
@@ -151,6 +155,8 @@ func (c *Command) Check() error {
 		return errMirrorStep(c.Mirror)
 	case c.Op == OpLevel && c.Level == 0:
 		return errors.New("feature level 0")
+	case c.Op == OpReconfig:
+		return c.Reconfig.check()
 	}
 	if c.Op != OpMulti {
 		return nil
@@ -227,6 +233,8 @@ func (c *Command) decodeBody(r *reader) {
 		}
 		c.Restore.Upload, c.Restore.Part, c.Restore.Sum = r.uint(), r.uint(), r.uint()
 		c.Data = r.data()
+	case OpReconfig:
+		c.Reconfig, c.Term = readReconfig(r)
 	default: // OpSync, OpCloseSession and others have no more
 		if !c.Op.known() {
 			r.fail(fmt.Errorf("unknown operation %d", c.Op))
@@ -244,7 +252,7 @@ const MaxCommand = 60 << 20
 // MaxSize is an upper bound of the bytes of c's encoding, and close to it.
 func (c *Command) MaxSize() int {
 	const numbers, identity = 256, 16
-	n := numbers + len(c.Key) + c.maxBodySize()
+	n := numbers + len(c.Key) + c.maxBodySize() + c.Reconfig.size()
 	for _, id := range c.Identities {
 		n += identity + len(id.Scheme) + len(id.ID)
 	}

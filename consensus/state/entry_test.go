@@ -12,7 +12,20 @@ import (
 )
 
 // examples holds a command of every operation, with every field it has.
-func examples() []Command { return append(firstExamples(), mirrorExamples()...) }
+func examples() []Command {
+	return append(append(firstExamples(), mirrorExamples()...), reconfigExamples()...)
+}
+
+// reconfigExamples are those of feature level 2, too.
+func reconfigExamples() []Command {
+	return []Command{
+		{Op: OpReconfig, Session: 5, Reconfig: &Reconfig{Version: -1, MinVoters: 2, Leaving: []ServerID{1, 254},
+			Servers: []PlannedServer{{ID: 4, Voter: true, Peer: "h:1:2", Client: "h:3"}, {ID: 5, Peer: "i:1:2"}}}},
+		{Op: OpReconfig, Reconfig: &Reconfig{Version: 1 << 33, Complete: true}},
+		{Op: OpReconfig, Term: 1<<64 - 1, Reconfig: &Reconfig{Step: ReconfigFinish, Number: 1<<64 - 1}},
+		{Op: OpReconfig, Term: 7, Reconfig: &Reconfig{Step: ReconfigAbort, Number: 7, Code: znode.ErrNewConfigNoQuorum}},
+	}
+}
 
 // mirrorExamples are those of feature level 2.
 func mirrorExamples() []Command {
@@ -190,7 +203,9 @@ func TestCommand_MaxSize_IsNoLess(t *testing.T) {
 		{Op: OpDelete}, {Op: OpCheck, Path: long}, {Op: OpCheckAbsent}, {Op: OpSetACL, ACL: acl},
 	}
 	for _, c := range append(ops, Command{Op: OpMulti, Ops: ops}, Command{Op: OpRestore, Data: []byte(long)},
-		Command{Op: OpMirror, Term: 1<<64 - 1, Data: []byte(long), Restore: RestoreCommand{Upload: 1 << 63, Sum: 1 << 63}}) {
+		Command{Op: OpMirror, Term: 1<<64 - 1, Data: []byte(long), Restore: RestoreCommand{Upload: 1 << 63, Sum: 1 << 63}},
+		Command{Op: OpReconfig, Reconfig: &Reconfig{Version: -1 << 63, Leaving: []ServerID{254},
+			Servers: []PlannedServer{{ID: 254, Voter: true, Peer: long, Client: long}}}}) {
 		c.Session, c.Identities = -1<<63, []znode.ID{id, {}, id}
 		c.Flags, c.Key = FlagKeyed, long
 		if size, bytes := c.MaxSize(), len(AppendCommand(nil, &c)); size < bytes || size > bytes+256+64*20 {

@@ -22,14 +22,16 @@ type Machine struct {
 	voters   map[ServerID]bool // servers of the configuration; true for those that vote
 	origins  map[ServerID]progress
 	keys     keyTable
-	upload   *upload    // the backup, or the state to mirror, that is being uploaded; nil: none
-	mirror   *mirror    // the ZooKeeper ensemble that the state is a copy of; nil: none
-	zxid     znode.Zxid // of the last transaction; 0 before the first
-	index    uint64     // Raft index of the last entry applied
-	term     uint64     // its term
-	history  uint64     // see Point; 0: not known
-	time     int64      // of the last entry, milliseconds since the epoch
-	level    Level      // see Level
+	upload   *upload           // the backup, or the state to mirror, that is being uploaded; nil: none
+	mirror   *mirror           // the ZooKeeper ensemble that the state is a copy of; nil: none
+	reconfig *Reconfiguration  // nil: none has begun
+	leaving  map[ServerID]bool // see Leaving
+	zxid     znode.Zxid        // of the last transaction; 0 before the first
+	index    uint64            // Raft index of the last entry applied
+	term     uint64            // its term
+	history  uint64            // see Point; 0: not known
+	time     int64             // of the last entry, milliseconds since the epoch
+	level    Level             // see Level
 
 	membersChanged uint64 // not replicated
 
@@ -180,8 +182,8 @@ func (m *Machine) applyCommand(origin Origin, term uint64, timeMillis int64, obs
 	switch c.Op {
 	case OpSync, OpDigest:
 		return
-	case OpLevel:
-		m.raiseLevel(c.Level)
+	case OpLevel, OpMirror, OpReconfig, OpAttach:
+		m.applyApart(c, from, term, timeMillis, obs)
 		return
 	case OpRestore:
 		if b = m.receive(c, from, timeMillis); b == nil {
@@ -190,12 +192,6 @@ func (m *Machine) applyCommand(origin Origin, term uint64, timeMillis int64, obs
 		// Clients of the backup's ensemble, and what they remember of it, must not
 		// be ahead.
 		m.zxid = max(m.zxid, b.Zxid())
-	case OpMirror:
-		m.applyMirror(c, from, term, timeMillis, obs)
-		return
-	case OpAttach:
-		m.attach(c, from, obs)
-		return
 	case OpExpireSession:
 		if c.Term != term || m.sessions.Get(c.Session) == nil {
 			return // decided by a leader that has been replaced, or too late
@@ -210,9 +206,9 @@ func (m *Machine) applyCommand(origin Origin, term uint64, timeMillis int64, obs
 		if c.Member = m.merged(c.Member); have == c.Member {
 			return // a server restarted at the same addresses
 		}
-		if have.shown() == c.Member.shown() {
+		if have.shown() == c.Member.shown() || m.reconfig != nil {
 			m.setMember(c.Member)
-			return // it was updated, and /zookeeper/config stays as it is
+			return // /zookeeper/config stays as it is
 		}
 	}
 	m.begin(term, timeMillis)
@@ -296,8 +292,8 @@ type Result struct {
 	// Session is the session of OpCreateSession or OpAttach.
 	Session *session.Session
 	Key     KeyOutcome // of a command with a Key
-	// Relay, unless 0, is the number with which the command was relayed. Observer.Relayed brings its outcome; only Op
-	// and Zxid count before.
+	// Relay, unless 0, is the number with which the command was relayed, or of the reconfiguration that it began.
+	// Observer.Relayed brings its outcome; only Op and Zxid count before.
 	Relay uint64
 	// Restored is what the commit of a restore has changed.
 	Restored backup.Changes

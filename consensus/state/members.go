@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,9 @@ type Member struct {
 
 	Voter bool // filled in from the configuration
 }
+
+// Address is the host:port of the server's peer port, as far as it is known here; empty: it is not.
+func (m Member) Address() string { return cmp.Or(m.Addr, addrOf(m.Peer)) }
 
 // clone copies the strings, which are part of a log entry.
 func (m Member) clone() Member {
@@ -147,6 +151,9 @@ func (m *Machine) merged(c Member) Member {
 func (m *Machine) setMember(x Member) {
 	x.Voter = m.voters[x.ID]
 	m.members[x.ID] = x.clone()
+	if x.Addr != "" && m.reconfig == nil { // it is added again
+		delete(m.leaving, x.ID)
+	}
 	m.membersChanged++
 	m.firstLevel()
 }
@@ -158,6 +165,7 @@ func (m *Machine) MembersChanged() uint64 { return m.membersChanged }
 // drops servers that left.
 func (m *Machine) Configure(index, term uint64, voter map[ServerID]bool, obs Observer) {
 	changed := false
+	maps.DeleteFunc(m.leaving, func(id ServerID, _ bool) bool { _, in := voter[id]; return !in })
 	for id, member := range m.members {
 		v, in := voter[id]
 		switch {
@@ -171,7 +179,7 @@ func (m *Machine) Configure(index, term uint64, voter map[ServerID]bool, obs Obs
 	m.voters = voter
 	m.index = index
 	m.membersChanged++
-	if !changed {
+	if !changed || m.reconfig != nil || m.configLines() == m.shownLines() && m.level >= level2 {
 		return
 	}
 	m.command = Command{}
@@ -185,20 +193,34 @@ func (m *Machine) Configure(index, term uint64, voter map[ServerID]bool, obs Obs
 // renderConfig writes /zookeeper/config in ZooKeeper's format, which Curator's
 // EnsembleTracker reads.
 func (m *Machine) renderConfig() {
-	ids := make([]ServerID, 0, len(m.members))
-	for id := range m.members {
-		if m.members[id].Peer != "" { // a standalone server has none
-			ids = append(ids, id)
+	m.noteVoters()
+	text := []byte{}
+	if lines := m.configLines(); lines != "" {
+		text = fmt.Appendf(nil, "%sversion=%x", lines, uint64(m.txn.Zxid))
+	}
+	m.tree.SetConfig(&m.txn, text)
+}
+
+// noteVoters notes which of the servers that /zookeeper/config shows vote.
+func (m *Machine) noteVoters() {
+	for id, member := range m.members {
+		if member.Peer != "" { // a standalone server has none
+			member.Voter = m.voters[id]
+			m.members[id] = member
 		}
 	}
-	slices.Sort(ids)
+}
+
+// configLines is what /zookeeper/config has before its version.
+func (m *Machine) configLines() string {
 	var b strings.Builder
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(m.members)) {
 		member := m.members[id]
-		member.Voter = m.voters[id]
-		m.members[id] = member
+		if member.Peer == "" || m.leaving[id] {
+			continue
+		}
 		role := "observer"
-		if member.Voter {
+		if m.voters[id] {
 			role = "participant"
 		}
 		fmt.Fprintf(&b, "server.%d=%s:%s", id, member.Peer, role)
@@ -207,12 +229,7 @@ func (m *Machine) renderConfig() {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "version=%x", uint64(m.txn.Zxid))
-	text := []byte(b.String())
-	if len(ids) == 0 {
-		text = []byte{}
-	}
-	m.tree.SetConfig(&m.txn, text)
+	return b.String()
 }
 
 // Configuration returns the servers of Raft's configuration, and whether they vote; do not modify.
@@ -243,6 +260,7 @@ const (
 // in this term: it drops the other servers, and a backup that was being uploaded. The zxid's high half becomes the
 // term, so that it is above all that a client may have seen from a lost server. Sessions stay.
 func (m *Machine) Recover(self ServerID, index, term uint64) {
+	m.reconfig, m.leaving = nil, nil
 	m.Configure(index, term, map[ServerID]bool{self: true}, Unobserved{})
 	if m.mirror == nil { // otherwise the source has all transactions, and the lost ones come again
 		m.zxid = max(m.zxid, znode.Zxid(term<<32))

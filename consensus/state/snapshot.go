@@ -54,6 +54,8 @@ type Snapshot struct {
 	keys     []*answer
 	upload   *upload
 	mirror   *mirror
+	reconfig *Reconfiguration
+	leaving  map[ServerID]bool
 	tree     *znode.Snapshot
 }
 
@@ -67,7 +69,8 @@ func (m *Machine) Snapshot() *Snapshot {
 		keys:     m.keys.clone(),
 		upload:   m.upload.clone(),
 		mirror:   m.mirror.clone(),
-		tree:     m.tree.Snapshot(),
+		reconfig: m.reconfig, leaving: maps.Clone(m.leaving),
+		tree: m.tree.Snapshot(),
 	}
 }
 
@@ -177,7 +180,7 @@ func (s *Snapshot) appendHead(b []byte) []byte {
 	if s.mirror != nil {
 		b = s.mirror.append(b)
 	}
-	return b
+	return appendLeaving(s.reconfig.append(b), s.leaving)
 }
 
 // appendRecord encodes a znode. An ACL is written out where it is first used
@@ -229,6 +232,9 @@ func (s *Snapshot) digest(tree uint64) uint64 {
 	}
 	if s.mirror != nil {
 		add(s.mirror.append([]byte("mirror")))
+	}
+	if b := appendLeaving(s.reconfig.append(nil), s.leaving); b != nil {
+		add(b)
 	}
 	if s.upload != nil {
 		add(s.upload.appendHead([]byte("upload")))

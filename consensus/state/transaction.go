@@ -26,6 +26,20 @@ func (m *Machine) begin(term uint64, timeMillis int64) {
 	m.txn.FirstRules = m.level < level2
 }
 
+// applyApart carries out a command that is no transaction, or makes its own.
+func (m *Machine) applyApart(c *Command, from ServerID, term uint64, timeMillis int64, obs Observer) {
+	switch c.Op {
+	case OpLevel:
+		m.raiseLevel(c.Level)
+	case OpMirror:
+		m.applyMirror(c, from, term, timeMillis, obs)
+	case OpReconfig:
+		m.reconfigure(c, term, timeMillis, obs)
+	case OpAttach:
+		m.attach(c, from, obs)
+	}
+}
+
 // transact runs the transaction's operation.
 func (m *Machine) transact(c *Command, from ServerID) {
 	r := &m.result
