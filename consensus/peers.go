@@ -3,6 +3,7 @@ package consensus
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"strings"
@@ -100,6 +101,7 @@ func (f *fsm) publishMembers() {
 		f.members = now
 		members, configuration := f.machine.Members(), f.machine.Configuration()
 		f.n.applied.SetMembers(members, configuration)
+		f.n.ensemble.SetReconfiguration(f.machine.Reconfiguring(), maps.Clone(f.machine.Leaving()))
 		f.n.cfg.Keys.Applied(f.times.Index, members, configuration)
 	}
 }

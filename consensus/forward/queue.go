@@ -90,7 +90,7 @@ func own(c *state.Command) bool {
 	switch c.Op {
 	case state.OpExpireSession, state.OpMember, state.OpDigest:
 		return true
-	case state.OpReap:
+	case state.OpReap, state.OpReconfig:
 		return c.Session == 0 // a client may ask for it, too
 	}
 	return false

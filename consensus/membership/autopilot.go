@@ -115,10 +115,11 @@ func (a *autopilot) note(now time.Time, others map[state.ServerID]sight) {
 	}
 }
 
-// RunAutopilot runs while this server leads: it gives votes, and removes servers that do not come back.
+// RunAutopilot runs while this server leads: it carries out reconfigurations, and when there is none it gives votes, and
+// removes servers that do not come back.
 func (l *leader) RunAutopilot(ctx context.Context) {
 	defer l.plans.Store(nil)
-	a := newAutopilot(l.cfg.Autopilot)
+	a, leaving := newAutopilot(l.cfg.Autopilot), map[state.ServerID]time.Time{}
 	tick := time.NewTicker(l.cfg.ElectionTimeout)
 	defer tick.Stop()
 	for {
@@ -126,8 +127,15 @@ func (l *leader) RunAutopilot(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-l.reconfigured:
 		}
-		plans := a.plan(time.Now(), l.seeOthers(ctx))
+		if x := l.reconfig.Load(); x != nil {
+			l.plans.Store(nil) // what it would do might be against it
+			l.reconfigure(ctx, x)
+			continue
+		}
+		l.removeLeaving(leaving)
+		plans := a.plan(time.Now(), l.seeOthers(ctx, func(m state.Member) bool { return m.Vote }))
 		l.logPlans(plans)
 		l.plans.Store(&plans)
 		for _, id := range slices.Sorted(maps.Keys(plans)) {
@@ -141,13 +149,14 @@ func (l *leader) RunAutopilot(ctx context.Context) {
 	}
 }
 
-func (l *leader) seeOthers(ctx context.Context) map[state.ServerID]sight {
+// seeOthers looks at the other members. Those that are to vote, and do not, are asked whether they have caught up.
+func (l *leader) seeOthers(ctx context.Context, toVote func(state.Member) bool) map[state.ServerID]sight {
 	others := map[state.ServerID]sight{}
 	for id, m := range l.configuration.Members() {
 		if id == l.cfg.Self {
 			continue
 		}
-		s := sight{votes: m.Voter, joins: m.Vote && !m.Voter}
+		s := sight{votes: m.Voter, joins: toVote(m) && !m.Voter}
 		s.open, _ = l.cfg.Streams.Contact(id)
 		switch {
 		case !s.open: // also one that has not joined: with a vote, it would be taken for one that has lost its disk

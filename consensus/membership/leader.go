@@ -29,6 +29,9 @@ type leader struct {
 	configuration *configuration
 	enrolling     chan struct{}                           // has room for one server that joins: a token is used once
 	plans         atomic.Pointer[map[state.ServerID]plan] // of RunAutopilot; nil: it does not run
+	reconfig      atomic.Pointer[state.Reconfiguration]   // as applied here; nil: none has begun
+	leaving       atomic.Pointer[map[state.ServerID]bool] // as applied here
+	reconfigured  chan struct{}                           // capacity 1: reconfig has changed
 }
 
 // leads returns raft if this server leads. Raft itself refuses what it is asked when that is no longer
@@ -50,6 +53,9 @@ func (l *leader) executeAsLeader(req *Request) error {
 	id, addr := transport.RaftID(uint64(req.Server)), raft.ServerAddress(AddressOf(req.Server))
 	switch req.Op {
 	case controlAdd:
+		if err := l.checkReconfiguring(); err != nil {
+			return err
+		}
 		if l.configuration.suffrage(req.Server) != NotMember {
 			return nil // and a voter keeps its vote
 		}
@@ -64,6 +70,9 @@ func (l *leader) executeAsLeader(req *Request) error {
 		return transferError(l.transfer(func() raft.Future { return r.LeadershipTransferToServer(id, addr) }))
 	case controlCheckStop:
 		return l.retryCheck(func() error { return l.checkWithout(req.Server, l.configuration.Voters()) })
+	}
+	if err := l.checkReconfiguring(); err != nil {
+		return err
 	}
 	return l.removeAsLeader(r, req)
 }

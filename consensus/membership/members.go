@@ -22,8 +22,8 @@ import (
 // caught up. It may be started before or after. To call it again is harmless, and
 // corrects the address of a server that is not connected.
 //
-// Errors: ErrStandalone; ErrElsewhere; ErrNoLeader; what is wrong with m; ctx's and ErrStopped, and then the
-// outcome is unknown.
+// Errors: ErrStandalone; ErrReconfiguring; ErrElsewhere; ErrNoLeader; what is wrong with m; ctx's and ErrStopped, and
+// then the outcome is unknown.
 func (e *Ensemble) AddServer(ctx context.Context, m state.Member) error {
 	switch {
 	case e.cfg.Standalone:
@@ -33,7 +33,11 @@ func (e *Ensemble) AddServer(ctx context.Context, m state.Member) error {
 	case m.Addr == "":
 		return fmt.Errorf("the address of server %d's peer port is missing", m.ID)
 	}
-	if err := e.addServer(ctx, m); err != nil {
+	err := e.checkReconfiguring()
+	if err == nil {
+		err = e.addServer(ctx, m)
+	}
+	if err != nil {
 		return fmt.Errorf("adding server %d: %w", m.ID, err)
 	}
 	return nil
@@ -79,13 +83,15 @@ func (e *Ensemble) checkAddress(ctx context.Context, m *state.Member) error {
 // RemoveServer takes a server out of the ensemble. Unless force is set, it refuses
 // if the voters that are connected would be no majority of those left.
 //
-// Errors: ErrStandalone, ErrNoMember, ErrTooFew, ErrNoLeader; ctx's, and then the outcome is
+// Errors: ErrStandalone, ErrReconfiguring, ErrNoMember, ErrTooFew, ErrNoLeader; ctx's, and then the outcome is
 // unknown.
 func (e *Ensemble) RemoveServer(ctx context.Context, id state.ServerID, force bool) error {
 	err := ErrNoMember
 	switch {
 	case e.cfg.Standalone:
 		err = ErrStandalone
+	case e.checkReconfiguring() != nil:
+		err = ErrReconfiguring
 	case e.suffrage(id) != NotMember:
 		err = e.askLeader(ctx, Request{Op: controlRemove, Server: id, Force: force})
 	}
