@@ -148,6 +148,9 @@ func (o *Options) zooKeeper() zk.Config {
 	cfg.Settings.DataDir, cfg.Settings.DataLogDir, cfg.Settings.SyncLimit = c.DataDir, c.DataLogDir, c.SyncLimit
 	cfg.Settings.ElectionPort, cfg.Settings.QuorumPort = own.ElectionPort, own.PeerPort
 	cfg.Settings.Observer = own.Role == config.Observer
+	if cfg.MinVoters = 1; c.StandaloneEnabled {
+		cfg.MinVoters = 2 // as for ZooKeeper, which could not become standalone
+	}
 	return cfg
 }
 

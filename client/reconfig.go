@@ -28,7 +28,7 @@ type Reconfiguration struct {
 // Reconfig changes the members of the ensemble and returns the new
 // configuration.
 //
-// Errors: ErrUnimplemented (zk-lite); of ZooKeeper ErrReconfigDisabled,
+// Errors: ErrReconfigDisabled, ErrUnimplemented (standalone),
 // ErrReconfigInProgress, ErrNewConfigNoQuorum, ErrBadVersion, ErrBadArguments,
 // ErrNoAuth (WRITE on /zookeeper/config); ErrOutcomeUnknown.
 func (c *Client) Reconfig(ctx context.Context, change Reconfiguration) ([]byte, Stat, error) {

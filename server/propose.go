@@ -110,6 +110,9 @@ type admission struct {
 // check reports why c may not be proposed: ErrBadArguments if it is too long, ErrInvalidACL for a list that is,
 // ErrSystem if there is no room. It must not be called with the view lock held.
 func (a *admission) check(c *state.Command) znode.Error {
+	if c.Op == state.OpReconfig {
+		return a.checkReconfig(c)
+	}
 	if size := c.MaxSize(); size > state.MaxCommand {
 		const refused = "refusing a write that is too long for the log, whatever jute.maxbuffer is"
 		if pass, leftOut := a.repeats.Pass(refused); pass {
@@ -130,6 +133,16 @@ func (a *admission) check(c *state.Command) znode.Error {
 		return znode.ErrSystem // which all clients know; see refused
 	}
 	return znode.OK
+}
+
+// checkReconfig reports ErrUnimplemented below the ensemble's level that has it.
+func (a *admission) checkReconfig(c *state.Command) (code znode.Error) {
+	a.srv.View(func(v *View) {
+		if c.CheckLevel(v.machine.Level()) != nil {
+			code = znode.ErrUnimplemented
+		}
+	})
+	return code
 }
 
 func (a *admission) hasRoom(c *state.Command) bool {

@@ -16,7 +16,8 @@ import (
 
 // While the state is a mirror, what clients ask for is carried out by ZooKeeper: a command's first result is the number
 // with which it is relayed, and its waiter stays until the outcome comes through the log (handler.Relayed). All that
-// follows from a result follows from that one, so the order of a connection is as always.
+// follows from a result follows from that one, so the order of a connection is as always. A reconfig is the same: the
+// leader carries it out.
 
 // Carrier brings relays to the leader of the ensemble that is mirrored, on the server that leads ours. Its methods are
 // called with the view lock held, or on many goroutines, and must not block.

@@ -54,6 +54,9 @@ type Config struct {
 	HandshakeTimeout time.Duration            // for a connection without session; 0: 10 s
 	WriteTimeout     time.Duration            // for a write to make progress; 0: DefaultWriteTimeout
 
+	Reconfig  bool // reconfig is answered (reconfigEnabled)
+	MinVoters int  // that a reconfig must leave
+
 	// Words lists the four-letter words that are answered
 	// (4lw.commands.whitelist), "*" for all. srvr always is, as in ZooKeeper.
 	Words []string

@@ -47,8 +47,8 @@
 // # Where it differs from ZooKeeper
 //
 // Going over the watches that one connection may have is answered with
-// SYSTEMERROR, a request longer than jute.maxbuffer with BADARGUMENTS, and
-// reconfig with UNIMPLEMENTED: all clients survive these (docs/protocol.md).
+// SYSTEMERROR, and a request longer than jute.maxbuffer with BADARGUMENTS: all
+// clients survive these (docs/protocol.md).
 // createSession sent by a client is refused like an unknown type. The
 // identities of one connection are bounded (maxIdentityBytes).
 package zk

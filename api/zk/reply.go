@@ -23,14 +23,14 @@ func (r *request) Done(v *server.View, x *state.Result) {
 		return
 	}
 	r.result, r.times = x, v.Times()
-	r.answer(x)
+	r.answer(v, x)
 	if closing {
 		c.Disconnect(server.ReasonClosed)
 	}
 }
 
 // answer sends the reply to a write.
-func (r *request) answer(x *state.Result) {
+func (r *request) answer(v *server.View, x *state.Result) {
 	switch r.op {
 	case wire.OpCreate:
 		body := wire.CreateResponse{Path: x.Path}
@@ -47,6 +47,8 @@ func (r *request) answer(x *state.Result) {
 	case wire.OpSync:
 		body := wire.SyncResponse{Path: r.path}
 		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpReconfig:
+		r.answerReconfig(v, x)
 	case wire.OpMulti:
 		r.reply(x.Zxid, x.Code, func(b []byte) []byte { return appendMulti(b, r.types, x) })
 	default: // delete, closeSession

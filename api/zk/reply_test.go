@@ -50,7 +50,7 @@ func TestRequest_WireTypesAreFree(t *testing.T) {
 				srv.View(read)
 			} else {
 				r.result = x.result
-				r.answer(x.result)
+				r.answer(nil, x.result)
 			}
 		})
 		if got > x.most {

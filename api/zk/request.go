@@ -107,7 +107,12 @@ func (r *request) decode(rd *jute.Reader) bool {
 		var q wire.RemoveWatchesRequest
 		q.Decode(rd)
 		r.path, r.watcher = q.Path, q.Type
-	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpMultiRead, wire.OpReconfig:
+	case wire.OpReconfig:
+		var q wire.ReconfigRequest
+		if q.Decode(rd); rd.Err() == nil {
+			r.reconfig(&q)
+		}
+	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpMultiRead:
 		r.body = wire.NewRequest(r.op)
 		r.body.Decode(rd)
 	default:
@@ -267,10 +272,9 @@ func (r *request) Read(v *server.View) {
 		r.removeWatches(v)
 	case wire.OpSetWatches, wire.OpSetWatches2:
 		r.setWatches(v)
-	case wire.OpReconfig, wire.OpDeleteContainer:
-		// ZooKeeper that has not enabled reconfig answers so before it looks at anything, standalone or not
-		// (PrepRequestProcessor). deleteContainer is what its leader sends to itself when a container is empty, and no
-		// client has a call for: it asks for no permission.
+	case wire.OpDeleteContainer:
+		// This is what ZooKeeper's leader sends to itself when a container is empty, and no client has a call for: it
+		// asks for no permission.
 		r.reply(v.Zxid(), znode.ErrUnimplemented, nil)
 	default:
 		panic("zk: invariant broken: no read of type " + r.op.String())

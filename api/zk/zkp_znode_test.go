@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -272,16 +271,6 @@ func TestZKP_Sync_EchoesThePath(t *testing.T) {
 			t.Errorf("%q, want %q", x.Path, path)
 		}
 	}
-}
-
-// 2.O. There is no reconfig; kazoo would not survive RECONFIGDISABLED.
-func TestZKP_Reconfig_IsUnimplemented(t *testing.T) {
-	k := start(t)
-	c := k.connect()
-	c.want(znode.ErrUnimplemented, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
-	k.log.setStatus(func(s *consensus.Status) { s.Role = consensus.RoleFollower })
-	c.want(znode.ErrUnimplemented, wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: -1})
-	c.fence()
 }
 
 // 101. A hard quota that is enforced.

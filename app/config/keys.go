@@ -108,8 +108,6 @@ func ignoredKeys() []foreign {
 		{tuning, []string{"ssl.quorum.handshakeDetectionTimeoutMillis", "ssl.quorum.sslProvider"},
 			"needs no such tuning", ""},
 		{ignored, []string{"leaderServes"}, "lets the leader serve clients", "yes"},
-		{ignored, []string{"reconfigEnabled"},
-			"does not offer reconfig (RECONFIGDISABLED); use zk-lite member", "false"},
 		{ignored, []string{"metricsProvider.*"},
 			"has its metrics at /metrics of the HTTP port (admin.serverPort), for all who reach it " +
 				"(admin.serverAddress), and by mntr",

@@ -30,6 +30,9 @@ type Options struct {
 	Env []string
 	// JavaFlags are for the JVM of ZooKeeper servers.
 	JavaFlags []string
+	// First is how many servers form the ensemble, if not all. The others are not started; each knows the first ones and
+	// itself.
+	First int
 	// NotStarted leaves all servers down.
 	NotStarted bool
 	// Quiet leaves the logs unprinted when the test fails.
@@ -111,7 +114,11 @@ func start(t testing.TB, name string, n int, o Options, p program) *Ensemble {
 	}
 	t.Cleanup(e.close)
 	if !o.NotStarted {
-		e.StartAll()
+		for _, s := range e.servers {
+			if e.knows(nil, s) {
+				s.Start()
+			}
+		}
 		e.WaitServing()
 	}
 	return e
@@ -258,6 +265,11 @@ func (e *Ensemble) Roles() (leader *Server, followers []*Server) {
 	return leader, followers
 }
 
+// knows reports whether a server has another one in its configuration.
+func (e *Ensemble) knows(s, x *Server) bool {
+	return e.opts.First == 0 || x.ID <= e.opts.First || x == s
+}
+
 // settings are the lines of a server's zoo.cfg.
 func (e *Ensemble) settings(s *Server) string {
 	set := map[string]string{
@@ -272,8 +284,9 @@ func (e *Ensemble) settings(s *Server) string {
 	}
 	if len(e.servers) > 1 {
 		for _, x := range e.servers {
-			set[fmt.Sprintf("server.%d", x.ID)] =
-				x.PeerAddr()
+			if e.knows(s, x) {
+				set[fmt.Sprintf("server.%d", x.ID)] = x.PeerAddr()
+			}
 		}
 	}
 	e.program.config(s, set)
