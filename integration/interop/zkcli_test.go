@@ -100,7 +100,7 @@ func cliSteps(e *cluster.Ensemble) []cliStep {
 		{command: "version", want: `^ZooKeeper CLI version: `},
 		{command: "config", want: `(?s)^server.1=127.0.0.1:.*server.2=.*server.3=.*version=`},
 		{command: "config -c", want: `^[0-9a-f]+ .*,.*,.*\n`},
-		{command: "reconfig -remove 1", want: `^KeeperErrorCode = Unimplemented\n`},
+		{command: "reconfig -remove 1", want: `^KeeperErrorCode = Reconfig is disabled\n`},
 		{command: "history", want: `\d+ - config -c\n(.*\n)*\d+ - reconfig -remove 1\n`},
 		{command: "nosuch", want: `Command not found nosuch`},
 		{command: "deleteall /cli/last"},

@@ -526,12 +526,12 @@ public class JavaChecks {
     }
   }
 
-  static void reconfigIsUnimplemented() throws Exception {
+  static void reconfigIsDisabled() throws Exception {
     Events events = new Events();
     ZooKeeperAdmin admin = new ZooKeeperAdmin(hosts, SESSION, events);
     try {
       events.await(KeeperState.SyncConnected);
-      raises(Code.UNIMPLEMENTED, () -> admin.reconfigure("", "1", "", -1, null));
+      raises(Code.RECONFIGDISABLED, () -> admin.reconfigure("", "1", "", -1, null));
     } finally {
       admin.close();
     }
@@ -715,7 +715,7 @@ public class JavaChecks {
     checks.put("one-shot watches", JavaChecks::oneShotWatches);
     checks.put("persistent watches", JavaChecks::persistentWatches);
     checks.put("sync sees what others wrote", JavaChecks::syncSeesWhatOthersWrote);
-    checks.put("reconfig is unimplemented", JavaChecks::reconfigIsUnimplemented);
+    checks.put("reconfig is disabled", JavaChecks::reconfigIsDisabled);
     checks.put("a session ends", JavaChecks::sessionEnds);
     checks.put("a session is taken over", JavaChecks::sessionIsTakenOver);
     checks.put("a session moves when its server dies", JavaChecks::sessionMovesWhenItsServerDies);

@@ -188,7 +188,6 @@ def reads_and_writes():
         c.set("/data", large)
         equal(c.get("/data")[0] == large, True)
         raises(ke.BadArgumentsError, c.set, "/data", bytes(2_000_000))
-        raises(ke.UnimplementedError, c.reconfig, joining=None, leaving="1", new_members=None)
         equal(c.get("/data")[0] == large, True)
         for i in range(3):
             c.create("/data/%d" % i)
