@@ -27,7 +27,7 @@ func published(c *Config) {
 	}
 }
 
-// reconfig begins a reconfiguration, whose servers are to be these, once all servers have published themselves.
+// reconfig begins a reconfiguration, to these servers, once all servers have published themselves.
 func (e *testEnsemble) reconfig(through int, voters ...int) {
 	e.t.Helper()
 	x := &state.Reconfig{Version: -1, Complete: true}
@@ -39,7 +39,7 @@ func (e *testEnsemble) reconfig(through int, voters ...int) {
 			Op: state.OpReconfig, Identities: []znode.ID{znode.SuperIDs}, Reconfig: x,
 		})
 		if err != nil || code != znode.OK && code != znode.ErrUnimplemented {
-			e.t.Fatal(code, err)
+			e.t.Fatalf("it ends with %v, %v, want it to begin", code, err)
 		}
 		return code == znode.OK
 	})

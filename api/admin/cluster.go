@@ -186,6 +186,9 @@ func clusterProblem(err error) error {
 		p.Status, p.Code, p.RetryAfter = http.StatusConflict, znode.OK, 0
 		p.Title = "a member at another address"
 		p.Hint = "choose another id; if this server has moved, stop it where it was first"
+	case errors.Is(err, membership.ErrReconfiguring):
+		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "a reconfiguration is in progress"
+		p.Hint = "try again when it has ended; the leader's log says what it waits for"
 	case errors.Is(err, membership.ErrLevel):
 		p.Status, p.Code, p.RetryAfter, p.Title = http.StatusConflict, znode.OK, 0, "not at this level"
 		p.Hint = "GET /v1/cluster shows the ensemble's level, and those of its servers"

@@ -74,11 +74,11 @@ func TestZKP_Reconfig_AnsweredAtTheEnd(t *testing.T) {
 	k.publish(state.Member{ID: 3, Peer: "h3:1:2", Addr: "h3:1"})
 	end := &state.Command{Op: state.OpReconfig, Term: 1, Reconfig: &state.Reconfig{Step: state.ReconfigFinish, Number: x.Number}}
 	if r, err := k.srv.Do(t.Context(), end); err != nil || r.Code != znode.OK {
-		t.Fatal(r.Code, err)
+		t.Fatalf("the end gets %v, %v, want OK", r.Code, err)
 	}
 	h, body := c.reply(first, wire.OpReconfig)
 	if h.Err != znode.OK {
-		t.Fatal(h.Err)
+		t.Fatalf("the reply has %v, want none", h.Err)
 	}
 	got := body.(*wire.ReconfigResponse)
 	want := "server.1=h1:1:2:participant\nserver.2=h2:1:2:observer;[::1]:4\nserver.3=h3:1:2:participant;0.0.0.0:3\nversion="

@@ -11,8 +11,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// A reconfiguration (state.Reconfiguration) is carried out by whoever leads, one change of raft's configuration after
-// the other. What has been done is seen in that configuration, so the next leader goes on where the last one stopped:
+// A reconfiguration (state.Reconfiguration) is carried out by the leader, one change of raft's configuration after the
+// other. What has been done is seen in that configuration, so the next leader goes on where the last one stopped:
 //
 //  1. The servers that are new are added without a vote, as for AddServer.
 //  2. When a majority of those that are to vote is connected and has caught up, they get their votes. If that does not

@@ -136,7 +136,7 @@ func (g *stage) want(kind moveKind, code znode.Error, servers ...int) {
 	}
 }
 
-// Whoever leads, and whenever another one takes over, the reconfiguration comes to its end.
+// Whichever server leads, and whenever another one takes over, the reconfiguration comes to its end.
 func TestScene_Next_WithLeadersThatChange(t *testing.T) {
 	r := seed.Rand(t)
 	for _, x := range []struct{ from, to []int }{

@@ -3,7 +3,6 @@ package membership
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -58,7 +57,7 @@ func (l *leader) reconfigure(ctx context.Context, x *state.Reconfiguration) {
 		s.sights = l.seeOthers(ctx, func(m state.Member) bool { return voters[m.ID] })
 		s.waited = time.Since(last)
 		m := s.next()
-		l.noteMove(x, m, said)
+		l.noteMove(m, said)
 		said = m
 		err := error(nil)
 		switch m.kind {
@@ -74,7 +73,7 @@ func (l *leader) reconfigure(ctx context.Context, x *state.Reconfiguration) {
 			continue
 		}
 		if m.kind != moveWait {
-			l.cfg.Logger.Info("a step of a reconfiguration is tried again", "step", m.kind, "server", m.server, "error", err)
+			l.cfg.Logger.Info("a step of a reconfiguration is tried again: "+string(m.kind), "server", m.server, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -108,18 +107,17 @@ func (l *leader) removeLeaving(since map[state.ServerID]time.Time) {
 }
 
 // noteMove logs a move that is not the last one again.
-func (l *leader) noteMove(x *state.Reconfiguration, m, last move) {
+func (l *leader) noteMove(m, last move) {
 	switch {
 	case m == last:
 	case m.kind == moveWait:
-		l.cfg.Logger.Info("a reconfiguration waits", "number", x.Number, "for", m.why)
+		l.cfg.Logger.Info("a reconfiguration waits", "reason", m.why)
 	case m.kind == moveUndo:
-		l.cfg.Logger.Warn("a reconfiguration is undone", "number", x.Number, "reason", m.why)
+		l.cfg.Logger.Warn("a reconfiguration is undone", "reason", m.why)
 	case m.kind == moveAbort && m.why != "":
-		l.cfg.Logger.Warn("a reconfiguration ends before its end; the ensemble stays as it is now", "number", x.Number,
-			"reason", m.why)
+		l.cfg.Logger.Warn("a reconfiguration ends before its end; the ensemble stays as it is now", "reason", m.why)
 	default:
-		l.cfg.Logger.Info("a step of a reconfiguration", "number", x.Number, "step", m.kind, "server", m.server)
+		l.cfg.Logger.Info("a step of a reconfiguration: "+string(m.kind), "server", m.server)
 	}
 }
 
@@ -148,10 +146,9 @@ func (l *leader) carryOutMove(ctx context.Context, x *state.Reconfiguration, m m
 		return l.transfer(func() raft.Future { return r.LeadershipTransferToServer(id, addr) })
 	case moveFinish:
 		return l.end(ctx, state.Reconfig{Step: state.ReconfigFinish, Number: x.Number})
-	case moveAbort:
+	default: // moveAbort
 		return l.end(ctx, state.Reconfig{Step: state.ReconfigAbort, Number: x.Number, Code: m.code})
 	}
-	return fmt.Errorf("unknown move %q", m.kind)
 }
 
 // locate tells all servers where one is.

@@ -41,7 +41,7 @@ type Reconfig struct {
 
 	// Of ReconfigStart.
 	Version   znode.Zxid      // that /zookeeper/config must have; -1: any
-	Complete  bool            // Servers are all there are to be; otherwise those that join or change
+	Complete  bool            // Servers are all there will be; otherwise those that join or change
 	Servers   []PlannedServer // of two with the same id the last one counts
 	Leaving   []ServerID      // unless Complete; those that are no members do not matter
 	MinVoters int             // how many servers must vote at least
@@ -69,7 +69,7 @@ func addrOf(peer string) string { return peer[:max(strings.LastIndexByte(peer, '
 type Reconfiguration struct {
 	Number  uint64
 	Former  map[ServerID]bool // raft's configuration when it began: the servers, and whether they voted
-	Servers []PlannedServer   // all that there are to be, by id
+	Servers []PlannedServer   // all that there will be, by id
 }
 
 // Reconfiguring returns the reconfiguration that has begun and not ended; nil: there is none.
@@ -121,7 +121,7 @@ func (m *Machine) reconfigure(c *Command, term uint64, timeMillis int64, obs Obs
 	r.Zxid = m.zxid
 }
 
-// plan returns the servers that there are to be, in the order and with the codes of ZooKeeper's PrepRequestProcessor.
+// plan returns the servers that there will be, in the order and with the codes of ZooKeeper's PrepRequestProcessor.
 func (m *Machine) plan(c *Command) ([]PlannedServer, znode.Error) {
 	x, version := c.Reconfig, m.configVersion()
 	switch {
