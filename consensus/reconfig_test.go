@@ -151,8 +151,15 @@ func TestEnsemble_Reconfigure_NoQuorum(t *testing.T) {
 	if err := e.nodes[leader].Ensemble().AddServer(ctx, state.Member{ID: 9, Addr: "127.0.0.1:1"}); !errors.Is(err, membership.ErrReconfiguring) {
 		t.Errorf("another change meanwhile: %v", err)
 	}
+	wait.Until(t, "what it waits for", func() bool {
+		s, err := e.nodes[leader].Ensemble().Status(e.longContext())
+		return err == nil && strings.HasPrefix(s.Reconfiguring, "it waits for the servers that will vote; server 3: ")
+	})
 	e.waitShown(leader, "server.0:participant", "server.1:participant", "server.2:participant")
 	e.waitVoters(0, 1, 2)
+	if s, err := e.nodes[leader].Ensemble().Status(e.longContext()); err != nil || s.Reconfiguring != "" {
+		t.Errorf("after the end it is %q, %v, want nothing", s.Reconfiguring, err)
+	}
 	if members := e.nodes[leader].ensemble.Members(); len(members) != 3 {
 		t.Errorf("members %v", slices.Sorted(maps.Keys(members)))
 	}

@@ -76,7 +76,7 @@ func (h *cluster) get(q *rest.Request) error {
 	} else {
 		n := ensemble.FailuresToleratedNow()
 		out.FailuresToleratedNow = &n
-		known = knownOf(&ensemble)
+		known, out.Reconfiguring = knownOf(&ensemble), ensemble.Reconfiguring
 	}
 	for _, m := range h.ensemble.Members() {
 		one := memberOf(&m, &s)

@@ -41,7 +41,9 @@ type Cluster struct {
 	FailuresToleratedNow *int `json:"failures_tolerated_now,omitempty"`
 	// Incomplete is why the leader's knowledge is missing.
 	Incomplete string `json:"incomplete,omitempty"`
-	Server     Server `json:"server"` // that answers
+	// Reconfiguring is what the leader does of a client's reconfig; empty: there is none.
+	Reconfiguring string `json:"reconfiguring,omitempty"`
+	Server        Server `json:"server"` // that answers
 	// Mirror is what that server knows of the mirror; nil: there is none.
 	Mirror *Mirror `json:"mirror,omitempty"`
 }

@@ -90,8 +90,10 @@ func own(c *state.Command) bool {
 	switch c.Op {
 	case state.OpExpireSession, state.OpMember, state.OpDigest:
 		return true
-	case state.OpReap, state.OpReconfig:
+	case state.OpReap:
 		return c.Session == 0 // a client may ask for it, too
+	case state.OpReconfig:
+		return c.Reconfig.Step != state.ReconfigStart
 	}
 	return false
 }

@@ -166,6 +166,8 @@ type Status struct {
 	Connected    int            `json:"connected"` // voters, with the leader
 	// Members is every server of the configuration, the leader too.
 	Members []MemberStatus `json:"members"`
+	// Reconfiguring is what is being done of a reconfiguration; empty: there is none.
+	Reconfiguring string `json:"reconfiguring,omitempty"`
 }
 
 // FailuresToleratedNow is how many of the voters that are connected may fail without the loss of
@@ -211,6 +213,9 @@ func (l *leader) statusAsLeader() (*Status, error) {
 	s := &Status{
 		Leader: l.cfg.Self, Term: l.cfg.Leadership.Now().Term,
 		LastIndex: r.LastIndex(), AppliedIndex: l.cfg.Applied.Index.Load(),
+	}
+	if doing := l.doing.Load(); doing != nil {
+		s.Reconfiguring = *doing
 	}
 	for id, votes := range l.configuration.configured() {
 		m := MemberStatus{ID: id, Voter: votes, Contact: NoContact, Plan: l.planOf(id)}

@@ -31,6 +31,7 @@ type leader struct {
 	plans         atomic.Pointer[map[state.ServerID]plan] // of RunAutopilot; nil: it does not run
 	reconfig      atomic.Pointer[state.Reconfiguration]   // as applied here; nil: none has begun
 	leaving       atomic.Pointer[map[state.ServerID]bool] // as applied here
+	doing         atomic.Pointer[string]                  // what is done of reconfig; nil: nothing
 	reconfigured  chan struct{}                           // capacity 1: reconfig has changed
 }
 

@@ -44,6 +44,17 @@ type move struct {
 	why    string      // moveWait, moveUndo, moveAbort
 }
 
+// String says what is done, as an operator reads it.
+func (m move) String() string {
+	switch m.kind {
+	case moveAdd, moveLocate, movePromote, moveDemote, moveRemove, moveHandOver:
+		return fmt.Sprintf("%s: server %d", m.kind, m.server)
+	case moveWait:
+		return "it waits for " + m.why
+	}
+	return string(m.kind)
+}
+
 // moveKind is a kind of move.
 type moveKind string
 
@@ -186,10 +197,10 @@ func (s *scene) await() (move, bool) {
 	case ready == len(voters), ready >= need && s.waited >= joinTime:
 		return move{}, false
 	case open < need && s.waited >= joinTime, s.waited >= catchUpTime:
-		return s.failed(znode.ErrNewConfigNoQuorum, fmt.Sprintf("of the %d servers that are to vote %d are connected and "+
+		return s.failed(znode.ErrNewConfigNoQuorum, fmt.Sprintf("of the %d servers that will vote %d are connected and "+
 			"have caught up, and %d are needed%s", len(voters), ready, need, why))
 	}
-	return move{kind: moveWait, why: "the servers that are to vote" + why}, true
+	return move{kind: moveWait, why: "the servers that will vote" + why}, true
 }
 
 // promote gives votes to those that are to have one, and have caught up. Those that do not come get theirs later, when

@@ -48,6 +48,7 @@ func (l *leader) reconfigure(ctx context.Context, x *state.Reconfiguration) {
 	if err := l.propose(ctx, &state.Command{Op: state.OpSync}); err != nil {
 		return // RunAutopilot calls it again
 	}
+	defer l.doing.Store(nil)
 	s := scene{Reconfiguration: x, self: l.cfg.Self, undo: znode.OK}
 	voters := s.voters()
 	last, said := time.Now(), move{}
@@ -57,6 +58,8 @@ func (l *leader) reconfigure(ctx context.Context, x *state.Reconfiguration) {
 		s.sights = l.seeOthers(ctx, func(m state.Member) bool { return voters[m.ID] })
 		s.waited = time.Since(last)
 		m := s.next()
+		text := m.String()
+		l.doing.Store(&text)
 		l.noteMove(m, said)
 		said = m
 		err := error(nil)

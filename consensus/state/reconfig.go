@@ -177,6 +177,12 @@ func (m *Machine) adopt(x *Reconfiguration) {
 		delete(leaving, s.ID)
 	}
 	m.leaving = leaving
+	for id := range leaving {
+		if member, in := m.members[id]; in {
+			member.Vote = false // it must not get its vote back
+			m.members[id] = member
+		}
+	}
 	for _, s := range x.Servers {
 		member, in := m.members[s.ID]
 		if !in || s.Peer == "" {

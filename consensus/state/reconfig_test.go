@@ -95,6 +95,7 @@ func TestMachine_Reconfig_Refused(t *testing.T) {
 // and then the client has its answer, also if the state has been through a snapshot meanwhile.
 func TestMachine_Reconfig_ChangesTheTextOnce(t *testing.T) {
 	g := newEnsembleRig(t, 3)
+	g.must(1, Command{Op: OpMember, Member: Member{ID: 3, Peer: "h3:2888:3888", Addr: "h3:2888", Vote: true}}) // added once
 	before := g.configText()
 	number := g.must(1, reconfig(Reconfig{Version: -1, Complete: true,
 		Servers: []PlannedServer{planned(4, true), planned(5, true), planned(6, true), planned(7, false)}})).Relay
@@ -143,6 +144,9 @@ func TestMachine_Reconfig_ChangesTheTextOnce(t *testing.T) {
 	if len(g.rec.answers) != 1 || g.rec.answers[0].number != number || g.rec.answers[0].Code != znode.OK ||
 		g.rec.answers[0].Stat.Mzxid != g.m.Zxid() || !strings.HasPrefix(g.rec.lines[0], "event NodeDataChanged /zookeeper/config") {
 		t.Errorf("told %v", g.rec.lines)
+	}
+	if g.m.Members()[3].Vote {
+		t.Error("a server that leaves would get its vote back")
 	}
 	for id := ServerID(1); id <= 3; id++ { // the leader removes those that leave
 		if !g.m.Leaving()[id] || len(g.m.Leaving()) != int(4-id) {

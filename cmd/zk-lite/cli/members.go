@@ -154,6 +154,9 @@ func printCluster(out io.Writer, now *ensemble) error {
 		text += fmt.Sprintf("; not connected: %s, so it tolerates %d more", servers(now.missing()),
 			*now.FailuresToleratedNow)
 	}
+	if now.Reconfiguring != "" {
+		text += "\na reconfiguration is in progress: " + now.Reconfiguring
+	}
 	for _, m := range now.Members {
 		if m.Known != nil && m.Plan != nil {
 			text += "\n" + planText(m.ID, m.Plan)
