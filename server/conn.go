@@ -361,7 +361,7 @@ func (c *Conn) Close(reason string) {
 // connection carries the session from then on.
 func (c *Conn) OpenSession(timeout time.Duration, op Op) error {
 	if s := c.server; s.cfg.LocalSessions && !s.Source.on.Load() {
-		return c.OpenLocalSession(timeout, op)
+		return c.openLocal(timeout, op)
 	}
 	return c.Write(c.newSession(timeout), op)
 }

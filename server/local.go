@@ -41,9 +41,9 @@ func newLocalSessions(s *Server) *LocalSessions {
 	return l
 }
 
-// OpenLocalSession gives the connection a new session that only this server knows. op.Done gets the result, with
+// openLocal gives the connection a new session that only this server knows. op.Done gets the result, with
 // ErrNodeExists if the id is taken and another must be tried.
-func (c *Conn) OpenLocalSession(timeout time.Duration, op Op) error {
+func (c *Conn) openLocal(timeout time.Duration, op Op) error {
 	x := c.newSession(timeout)
 	return c.Read(localOpen{op, c, session.Session{
 		ID: x.Session, Timeout: x.Timeout, Password: x.Password, Owner: uint64(c.server.cfg.ID),
@@ -77,8 +77,8 @@ func (l *LocalSessions) add(c *Conn, x session.Session) {
 	l.srv.conns.bind(c, &x, true)
 }
 
-// attach makes c carry a session, with a new timeout, if there is one with this password. The connection that did before
-// is ended.
+// attach makes c carry a session, with a new timeout, if there is one with this password. The connection that did
+// before is ended.
 func (l *LocalSessions) attach(
 	c *Conn, id znode.SessionID, password session.Password, timeout time.Duration,
 ) (session.Session, bool) {
@@ -359,5 +359,6 @@ func (l *LocalSessions) All() []session.Session {
 	return all
 }
 
-// Deadlines returns when the local sessions expire unless their clients send something, in milliseconds since the epoch.
+// Deadlines returns when the local sessions expire unless their clients send something, in milliseconds since the
+// epoch.
 func (l *LocalSessions) Deadlines() map[int64][]znode.SessionID { return l.clock.Deadlines() }

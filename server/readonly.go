@@ -41,13 +41,16 @@ func (m *ReadOnlyMode) Mode() string {
 	return string(m.srv.Status().Role)
 }
 
-// Ended reports whether an id is that of a session, of read-only mode or not, that this run of the server has opened and
-// that has ended. Any other session may go on elsewhere.
+// Ended reports whether an id is that of a session, of read-only mode or not, that this run of the server has opened
+// and that has ended. Any other session may go on elsewhere.
 func (m *ReadOnlyMode) Ended(id znode.SessionID) (yes bool) {
 	if id <= m.firstID || int64(id) > m.srv.nextSession.Load() {
 		return false
 	}
-	m.srv.View(func(v *View) { yes = v.machine.Sessions().Get(id) == nil })
+	m.srv.View(func(v *View) {
+		_, local := v.local.Get(id)
+		yes = !local && v.machine.Sessions().Get(id) == nil
+	})
 	return yes
 }
 

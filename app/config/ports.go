@@ -35,8 +35,8 @@ func clientRows(s *Settings) []setting {
 			help: "Give new sessions the passwords that ZooKeeper computes from their ids, so that they can go on " +
 				"after an export. Who learns or guesses an id can then take the session over, as in ZooKeeper."},
 		{key: "localSessionsEnabled", flag: "local-sessions", kind: kindBool, def: "false", to: &s.Server.LocalSessions,
-			help: "Keep a new session of the ZooKeeper port on this server alone, which costs no write. It cannot move, " +
-				"and ends with the server's process."},
+			help: "Keep a new session of the ZooKeeper port on this server alone, which costs no write. It cannot " +
+				"move, and ends with the server's process."},
 		{key: "localSessionsUpgradingEnabled", flag: "local-sessions-upgrading", kind: kindBool, def: "false",
 			to: &s.Server.UpgradeLocalSessions,
 			help: "Replicate a local session when its client creates an ephemeral znode. Otherwise the create gets " +
