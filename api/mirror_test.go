@@ -27,17 +27,17 @@ func TestMirror_ReadsOnly(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
 	e := fresh(t, 1)
-	step := func(s state.MirrorStep) {
+	step := func(s state.MirrorStep, data string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		r, err := e.nodes[0].Server().Do(ctx, &state.Command{Op: state.OpMirror, Mirror: s, Data: []byte("source")})
+		r, err := e.nodes[0].Server().Do(ctx, &state.Command{Op: state.OpMirror, Mirror: s, Data: []byte(data)})
 		if err != nil || r.Code != znode.OK {
 			t.Fatalf("step %d of a mirror: %v, %v; want success", s, r.Code, err)
 		}
 	}
 	backup := operator(t, e.urls[0]).get("/v1/snapshot").want(200).body
-	step(state.MirrorStart)
+	step(state.MirrorStart, "source")
 	c, super := newClient(t, e.urls[0]), operator(t, e.urls[0])
 	c.get("/v1/znodes/").want(200)
 	c.get("/readyz").want(200).has("status", "ok").contains("it mirrors ZooKeeper")
@@ -53,7 +53,7 @@ func TestMirror_ReadsOnly(t *testing.T) {
 	}
 	super.once("POST", "/v1/snapshot", string(backup)).problem(409, "NOTREADONLY").has("title", "mirrors ZooKeeper").
 		contains("zk-lite mirror stop")
-	step(state.MirrorStop)
+	step(state.MirrorStop, "")
 	c.post("/v1/znodes/a", "x").want(201)
 	if a := c.get("/readyz").want(200); a.json["reason"] != nil {
 		t.Errorf("ready because %v, want no reason", a.json["reason"])
@@ -100,17 +100,7 @@ func TestMirror_LeaderDies(t *testing.T) {
 		return c
 	}
 	first, term := leader()
-	var b bytes.Buffer
-	empty := replica.New(znode.NewTree(), session.NewTable(), 5<<32)
-	if err := state.WriteMirrored(&b, empty); err != nil {
-		t.Fatal(err)
-	}
-	up := state.RestoreCommand{Upload: 1}
-	loaded := state.RestoreCommand{Upload: 1, Part: 1, Sum: xxhash.Sum64(b.Bytes())}
-	for _, c := range []state.Command{
-		{Mirror: state.MirrorStart, Data: []byte("source")}, {Mirror: state.MirrorPart, Term: term, Data: b.Bytes(), Restore: up},
-		{Mirror: state.MirrorLoad, Term: term, Restore: loaded}, follow(term, txns[:100]),
-	} {
+	for _, c := range append(emptyMirror(t, "source", term), follow(term, txns[:100])) {
 		if code := do(first, c); code != znode.OK {
 			t.Fatalf("step %d: %v, want success", c.Mirror, code)
 		}
@@ -140,6 +130,21 @@ func TestMirror_LeaderDies(t *testing.T) {
 				t.Errorf("server %d: %+v, digest %x; want 300 digests, all equal, and %x", i+1, x, got.Digest(), zk.Digest())
 			}
 		})
+	}
+}
+
+// emptyMirror has the commands that make the state a mirror without znodes, as of the zxid 0x500000000.
+func emptyMirror(t *testing.T, source string, term uint64) []state.Command {
+	t.Helper()
+	var b bytes.Buffer
+	if err := state.WriteMirrored(&b, replica.New(znode.NewTree(), session.NewTable(), 5<<32)); err != nil {
+		t.Fatal(err)
+	}
+	return []state.Command{
+		{Op: state.OpMirror, Mirror: state.MirrorStart, Data: []byte(source)},
+		{Op: state.OpMirror, Mirror: state.MirrorPart, Term: term, Data: b.Bytes(), Restore: state.RestoreCommand{Upload: 1}},
+		{Op: state.OpMirror, Mirror: state.MirrorLoad, Term: term,
+			Restore: state.RestoreCommand{Upload: 1, Part: 1, Sum: xxhash.Sum64(b.Bytes())}},
 	}
 }
 

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/membership"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/migration/fence"
 	"github.com/zk-lite/zk-lite/migration/mirror"
 	"github.com/zk-lite/zk-lite/znode"
@@ -28,6 +31,7 @@ func (h *takeovers) plan(q *rest.Request) error {
 	p := h.mirror.Plan()
 	out := &body.Takeover{
 		Unmet: []body.TakeoverUnmet{}, Voters: []body.TakeoverVoter{}, From: p.From, Need: len(p.From)/2 + 1,
+		Taken: recordOf(&p.Taken),
 	}
 	if len(p.From) > 0 {
 		out.Zxid, out.Digest = znode.Zxid(p.Point.After).String(), p.Point.Digest.String()
@@ -85,9 +89,20 @@ func (h *takeovers) execute(q *rest.Request) error {
 		return takeoverProblem(err)
 	}
 	return q.Answer(http.StatusOK, &body.TakenOver{
-		Already: t.Already, Zxid: t.Zxid.String(), Znodes: t.Znodes, Sessions: t.Sessions, Server: t.Server,
-		Tail: t.Tail, TookMS: millis(t.Took),
+		Already: t.Already, Time: recordOf(&t.Record).Time, Zxid: t.Zxid.String(), Znodes: t.Znodes,
+		Sessions: t.Sessions, Server: t.Record.Server, Tail: t.Record.Tail, TookMS: millis(t.Took),
 	})
+}
+
+// recordOf is what the state keeps of a take-over; nil if there was none.
+func recordOf(t *state.Takeover) *body.TakeoverRecord {
+	if t.Source == "" {
+		return nil
+	}
+	return &body.TakeoverRecord{
+		From: strings.Split(t.Source, ","), Time: time.UnixMilli(t.Time).UTC().Format(time.RFC3339Nano),
+		Server: t.Server, Zxid: zxidText(t.Last), Tail: t.Tail, Forced: t.Forced,
+	}
 }
 
 // takeoverProblem explains why a take-over was refused.

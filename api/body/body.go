@@ -229,6 +229,8 @@ type Mirror struct {
 	Findings []MirrorFinding `json:"findings,omitempty"`
 	Error    string          `json:"error,omitempty"` // why there is no connection
 	Fault    string          `json:"fault,omitempty"` // why it has stopped
+	// Taken is how the last mirror has ended, while there is none; nil: not by a take-over.
+	Taken *TakeoverRecord `json:"taken_over,omitempty"`
 }
 
 // MirrorFinding is something that is mirrored, although a setting would refuse it to clients.
@@ -247,8 +249,20 @@ type Takeover struct {
 	// Zxid is the last transaction that is here, Digest ZooKeeper's digest of the znodes after it.
 	Zxid   string          `json:"zxid,omitempty"`
 	Digest string          `json:"digest,omitempty"`
-	Voters []TakeoverVoter `json:"voters"` // of ZooKeeper; empty: not known (3.4)
-	Need   int             `json:"need"`   // how many of them must be fenced
+	Voters []TakeoverVoter `json:"voters"`               // of ZooKeeper; empty: not known (3.4)
+	Need   int             `json:"need"`                 // how many of them must be fenced
+	Taken  *TakeoverRecord `json:"taken_over,omitempty"` // as of a Mirror
+}
+
+// TakeoverRecord is what the state keeps of a take-over.
+type TakeoverRecord struct {
+	From []string `json:"from"` // the peer addresses that were mirrored
+	Time string   `json:"time"`
+	// Server of ZooKeeper has the log that ended the history, with Zxid; absent: none was read.
+	Server int64  `json:"server,omitempty"`
+	Zxid   string `json:"zxid,omitempty"`
+	Tail   uint64 `json:"tail"` // transactions that only that log had
+	Forced bool   `json:"forced"`
 }
 
 // TakeoverUnmet is something that is in the way of a take-over, and what to do.
@@ -266,11 +280,12 @@ type TakeoverVoter struct {
 // TakenOver is a take-over that is done.
 type TakenOver struct {
 	Already  bool    `json:"already"` // it was done before
+	Time     string  `json:"time"`    // when it was done
 	Zxid     string  `json:"zxid"`    // of the last transaction
 	Znodes   int     `json:"znodes"`
 	Sessions int     `json:"sessions"`
 	Server   int64   `json:"server"` // of ZooKeeper, whose log ended the history; 0: none was given
-	Tail     int     `json:"tail"`   // transactions that only that log had
+	Tail     uint64  `json:"tail"`   // transactions that only that log had
 	TookMS   float64 `json:"took_ms"`
 }
 

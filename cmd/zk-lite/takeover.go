@@ -37,7 +37,7 @@ func takeoverCommand() *cobra.Command {
 host, which prints a receipt. The exit code is 1 if something is in the way.
 --go takes over, with the receipts of a majority of ZooKeeper's voters. They prove that no
 write can be acknowledged there, and bring what the mirror has not heard of. To repeat it
-does no harm.
+does no harm: it says that it was done before, or that it was not.
 
 --force goes on without a majority, or with another history: writes may be lost, and
 both ensembles may serve.`,
@@ -113,6 +113,9 @@ func (t *takeover) ask(ctx context.Context, method string, text []byte, v any) e
 // printTakeover prints the phases, and how each is called off.
 func printTakeover(out io.Writer, p *body.Takeover) error {
 	var b strings.Builder
+	if p.Taken != nil {
+		fmt.Fprintf(&b, "taken over: %s\n", cli.TakeoverText(p.Taken))
+	}
 	for _, u := range p.Unmet {
 		fmt.Fprintf(&b, "in the way: %s\n  do: %s\n", u.What, u.Do)
 	}
@@ -166,8 +169,7 @@ func (t *takeover) execute(c *cobra.Command, receipts []*fence.Receipt) error {
 		return json.NewEncoder(c.OutOrStdout()).Encode(done)
 	}
 	if done.Already {
-		_, err = fmt.Fprintf(c.OutOrStdout(), "nothing is mirrored, and zxid %s is past the receipts': it was done "+
-			"before, if this ensemble mirrored that ZooKeeper\n", done.Zxid)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "it was done before, at %s\n", done.Time)
 		return err
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "the ensemble serves: %d znodes, %d sessions, zxid %s; %d transactions "+

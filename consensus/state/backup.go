@@ -40,11 +40,11 @@ func (s *Snapshot) WriteBackup(w io.Writer, ensemble [16]byte) error {
 }
 
 // OnlyState leaves out the traces of restores in the state: a backup that is being uploaded, and the answers to those
-// that had a key; and the level, the history of the log, what is mirrored and what is
-// being reconfigured, which belong to the ensemble. A backup
-// does not need them. It also leaves out tokens, because a backup is stored elsewhere.
+// that had a key; and the level, the history of the log, what is mirrored, was taken over or is being reconfigured,
+// which belong to the ensemble. A backup does not need them. It also leaves out tokens, because a backup is stored
+// elsewhere.
 func (s *Snapshot) OnlyState() {
-	s.upload, s.mirror, s.reconfig, s.leaving = nil, nil, nil, nil
+	s.upload, s.mirror, s.takeover, s.reconfig, s.leaving = nil, nil, Takeover{}, nil, nil
 	s.level, s.term, s.history = 0, 0, 0
 	for id, m := range s.members {
 		m.Token, m.TokenUntil = [32]byte{}, 0

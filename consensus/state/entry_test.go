@@ -35,6 +35,7 @@ func mirrorExamples() []Command {
 		{Op: OpMirror, Mirror: MirrorLoad, Term: 7, Restore: RestoreCommand{Upload: 5, Part: 4, Sum: 1 << 63}},
 		{Op: OpMirror, Mirror: MirrorFollow, Term: 7, Data: AppendTxn(nil, []byte("transaction"))},
 		{Op: OpMirror, Mirror: MirrorStop},
+		{Op: OpMirror, Mirror: MirrorStop, Data: taken.Append(nil)},
 		{Op: OpMirror, Mirror: MirrorAgain},
 		{Op: OpMirror, Mirror: MirrorLost, Term: 7},
 		{Op: OpMirror, Mirror: MirrorOnline, Term: 7},
@@ -113,7 +114,7 @@ func TestCommand_Append_RoundTrip(t *testing.T) {
 			t.Errorf("%+v is refused: %v; want no error", c, err)
 		}
 	}
-	for _, c := range []Command{{}, {Op: 250}, {Op: OpLevel}, {Op: OpRestore, Restore: RestoreCommand{Step: 3}}, {Op: OpMirror, Mirror: 9}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
+	for _, c := range []Command{{}, {Op: 250}, {Op: OpLevel}, {Op: OpRestore, Restore: RestoreCommand{Step: 3}}, {Op: OpMirror, Mirror: lastMirrorStep + 1}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
 		if c.Check() == nil {
 			t.Errorf("%+v passes", c)
 		}

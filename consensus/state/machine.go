@@ -24,6 +24,7 @@ type Machine struct {
 	keys     keyTable
 	upload   *upload           // the backup, or the state to mirror, that is being uploaded; nil: none
 	mirror   *mirror           // the ZooKeeper ensemble that the state is a copy of; nil: none
+	takeover Takeover          // how the last mirror has ended; nothing while there is one
 	reconfig *Reconfiguration  // nil: none has begun
 	leaving  map[ServerID]bool // see Leaving
 	zxid     znode.Zxid        // of the last transaction; 0 before the first

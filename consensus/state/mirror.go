@@ -1,9 +1,7 @@
 package state
 
 import (
-	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/zk-lite/zk-lite/consensus/state/backup"
@@ -45,6 +43,9 @@ const (
 	// cannot be decoded, or does not fit the state, which is then lost (Mirror.LostAt). Those before it count.
 	MirrorFollow
 	// MirrorStop ends it. Tree and sessions stay, and are the ensemble's own from then on. Any server may send it.
+	// Command.Data has a Takeover if the source cannot go on.
+	//
+	// Codes: ErrMarshalling if the Data are none.
 	MirrorStop
 	// MirrorAgain has the leader load the source's state again, and counts digests from 0. The present state stays
 	// until then. Any server may send it.
@@ -83,6 +84,8 @@ type Mirror struct {
 	Compared, Differing           uint64
 	FirstDiffering, LastDiffering znode.Zxid
 	DiffersSince                  znode.Zxid // the first after the last digest that was equal; 0: the last one was
+
+	Taken Takeover // how the last mirror has ended, while there is none
 }
 
 // mirror is a Mirror with what machines do not share.
@@ -93,10 +96,10 @@ type mirror struct {
 	answer  Result           // scratch: of a relay
 }
 
-// Mirror returns what is mirrored; false if nothing is.
+// Mirror returns what is mirrored; false, with nothing but Taken, if nothing is.
 func (m *Machine) Mirror() (Mirror, bool) {
 	if m.mirror == nil {
-		return Mirror{}, false
+		return Mirror{Taken: m.takeover}, false
 	}
 	x := m.mirror.Mirror
 	x.Term = m.mirror.relays.open
@@ -155,7 +158,7 @@ func (m *Machine) applyMirror(c *Command, from ServerID, term uint64, timeMillis
 	case MirrorFollow:
 		r.Code = m.follow(c, obs)
 	case MirrorStop:
-		m.stopMirror(term, timeMillis, obs)
+		r.Code = m.stopMirror(c, term, timeMillis, obs)
 	case MirrorAgain:
 		x := m.mirror
 		x.Mirror, x.replica = Mirror{Source: x.Source, Begun: x.Begun + 1, Loads: x.Loads, Time: x.Time}, nil
@@ -181,7 +184,7 @@ func (m *Machine) startMirror(source string) znode.Error {
 	case m.tree.Size().Znodes > systemZnodes || m.sessions.Len() > 0:
 		return znode.ErrNotEmpty
 	}
-	m.mirror = &mirror{Mirror: Mirror{Source: source, Begun: 1}}
+	m.mirror, m.takeover = &mirror{Mirror: Mirror{Source: source, Begun: 1}}, Takeover{}
 	m.upload = nil // of a backup, which could not be restored
 	return znode.OK
 }
@@ -328,25 +331,6 @@ func (x *Mirror) compare(zxid znode.Zxid, equal bool) {
 	}
 }
 
-// stopMirror ends the mirror in a transaction, which deletes the ephemerals of sessions that do not exist, as
-// ZooKeeper's servers do when they start. From then on zxids are drawn again, above all of the source's.
-func (m *Machine) stopMirror(term uint64, timeMillis int64, obs Observer) {
-	m.loseRelays(obs)
-	m.mirror, m.upload = nil, nil
-	m.begin(term, timeMillis)
-	var gone []znode.SessionID
-	m.tree.EphemeralOwners(func(id znode.SessionID, _ int) {
-		if m.sessions.Get(id) == nil {
-			gone = append(gone, id)
-		}
-	})
-	slices.Sort(gone)
-	for _, id := range gone {
-		m.tree.DeleteOwned(&m.txn, id)
-	}
-	m.reportEvents(obs)
-}
-
 // clone is for a snapshot.
 func (x *mirror) clone() *mirror {
 	if x == nil {
@@ -357,12 +341,9 @@ func (x *mirror) clone() *mirror {
 	return c
 }
 
-// mirrorVersion is the first byte of a Mirror in a snapshot.
-const mirrorVersion = 1
-
 // append encodes x; Zxid is the machine's.
 func (x *mirror) append(b []byte) []byte {
-	b = append(appendString(append(b, mirrorVersion), x.Source), flag(x.Loaded), flag(x.Online))
+	b = append(appendString(append(b, mirrorSection), x.Source), flag(x.Loaded), flag(x.Online))
 	b = appendUint(b, x.Begun)
 	b = appendInt(appendUint(appendUint(b, uint64(x.LostAt)), x.Loads), x.Time)
 	b = appendUint(appendUint(b, x.Compared), x.Differing)
@@ -370,10 +351,8 @@ func (x *mirror) append(b []byte) []byte {
 	return x.relays.append(appendUint(b, uint64(x.DiffersSince)))
 }
 
+// readMirror decodes what follows the number of the section.
 func readMirror(r *reader) *mirror {
-	if v := r.byte(); v != mirrorVersion {
-		r.fail(fmt.Errorf("what it mirrors has version %d, this build reads version %d", v, mirrorVersion))
-	}
 	x := &mirror{Mirror: Mirror{Source: strings.Clone(r.string())}}
 	x.Loaded, x.Online, x.Begun = r.byte() == 1, r.byte() == 1, r.uint()
 	x.LostAt, x.Loads, x.Time = znode.Zxid(r.uint()), r.uint(), r.int()

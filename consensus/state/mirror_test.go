@@ -70,6 +70,7 @@ func TestMirror_Start_Refusals(t *testing.T) {
 		"another source": {[]Command{start("other")}, "source", znode.ErrNodeExists},
 		"the same again": {[]Command{start("source")}, "source", znode.OK},
 		"after an end":   {[]Command{start("other"), {Op: OpMirror, Mirror: MirrorStop}}, "source", znode.OK},
+		"a take-over":    {[]Command{start("other"), {Op: OpMirror, Mirror: MirrorStop, Data: taken.Append(nil)}}, "source", znode.OK},
 	} {
 		g := newRig(t)
 		for _, c := range tt.before {
@@ -80,7 +81,7 @@ func TestMirror_Start_Refusals(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 		g.m.origins, g.m.index = nil, 0
-		if have, is := g.m.Mirror(); tt.want == znode.OK && (!is || have.Source != "source" || have.Loaded || have.Zxid != 0) {
+		if have, is := g.m.Mirror(); tt.want == znode.OK && (!is || have != Mirror{Source: "source", Begun: 1}) {
 			t.Errorf("%s: %+v, %v, want the source without a state", name, have, is)
 		}
 		if g.m.Zxid() != zxid || len(before) == 0 {
@@ -263,40 +264,6 @@ func TestMirror_Digests(t *testing.T) {
 	want.Zxid, want.Time, want.Compared, want.DiffersSince = first+4, s.time, 4, 0
 	if got, _ := reread(t, g.m).Mirror(); got != want {
 		t.Errorf("after an equal one: %+v, want %+v", got, want)
-	}
-}
-
-// After its end the state is the ensemble's own: sessions that a client can take over, zxids above the source's, and
-// no ephemeral without a session.
-func TestMirror_Stop(t *testing.T) {
-	s, g := mirroring(t)
-	e := replica.Change{Op: replica.OpCreate, Path: "/a/e", ACL: znode.OpenACL, Ephemeral: true, Creates: -1}
-	of := func(path string) replica.Change { e.Path = path; return e }
-	g.must(1, follow(1, s.commit(0x77, of("/a/e")), s.commit(0x99, of("/a/ownerless"))))
-	reported := strings.Join(func() []string { g.must(3, Command{Op: OpMirror, Mirror: MirrorStop}); return g.rec.lines }(), "\n")
-	if _, is := g.m.Mirror(); is || g.m.Zxid() != s.r.Zxid+1 || !strings.Contains(reported, "/a/ownerless") {
-		t.Errorf("mirrors: %v, zxid %v, want no and %v; reported %s", is, g.m.Zxid(), s.r.Zxid+1, reported)
-	}
-	if got := g.m.Tree().Ephemerals(0x99, ""); len(got) > 0 {
-		t.Errorf("ephemerals without a session: %q", got)
-	}
-	x := *g.m.Sessions().Get(0x77)
-	if x.Owner != uint64(NoServer) {
-		t.Errorf("session %+v, want one of no server", x)
-	}
-	g.must(2, Command{Op: OpAttach, Session: 0x77, Password: x.Password, Timeout: x.Timeout})
-	g.must(2, Command{Op: OpDelete, Session: 0x77, Path: "/a/e", Version: -1})
-	if r := g.must(1, create("/mine")); r.Zxid != s.r.Zxid+3 {
-		t.Errorf("zxid %v, want %v", r.Zxid, s.r.Zxid+3)
-	}
-	var b bytes.Buffer
-	snap := g.m.Snapshot()
-	defer snap.Release()
-	if err := snap.WriteBackup(&b, [16]byte{1}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadBackup(&b); err != nil {
-		t.Errorf("a backup of what was mirrored: %v", err)
 	}
 }
 

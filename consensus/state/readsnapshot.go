@@ -238,12 +238,8 @@ func (m *Machine) readHead(b []byte) error {
 			r.fail(fmt.Errorf("the idempotency key %q is there twice", a.key))
 		}
 	}
-	if r.err == nil && r.off < len(b) && b[r.off] != reconfigTag && b[r.off] != leavingTag { // after it, if the state is a mirror
-		m.mirror = readMirror(&r)
-	}
-	m.readReconfigs(&r)
-	if r.err == nil && r.off != len(b) {
-		r.fail(fmt.Errorf("%d bytes after the head", len(b)-r.off))
+	if r.err == nil {
+		m.readSections(&r)
 	}
 	return r.err
 }

@@ -280,18 +280,12 @@ func readPlanned(r *reader) (servers []PlannedServer) {
 	return servers
 }
 
-// These begin, in the head of a snapshot, a Reconfiguration, and the servers that leave.
-const (
-	reconfigTag = 'R'
-	leavingTag  = 'L'
-)
-
 // append encodes x; nothing for none.
 func (x *Reconfiguration) append(b []byte) []byte {
 	if x == nil {
 		return b
 	}
-	b = appendServers(appendUint(append(b, reconfigTag), x.Number), x.Former)
+	b = appendServers(appendUint(append(b, reconfigSection), x.Number), x.Former)
 	return appendPlanned(b, x.Servers)
 }
 
@@ -300,19 +294,7 @@ func appendLeaving(b []byte, leaving map[ServerID]bool) []byte {
 	if len(leaving) == 0 {
 		return b
 	}
-	return appendServers(append(b, leavingTag), leaving)
-}
-
-// readReconfigs reads what append and appendLeaving have written.
-func (m *Machine) readReconfigs(r *reader) {
-	if r.err == nil && r.off < len(r.b) && r.b[r.off] == reconfigTag {
-		r.off++
-		m.reconfig = readReconfiguration(r)
-	}
-	if r.err == nil && r.off < len(r.b) && r.b[r.off] == leavingTag {
-		r.off++
-		m.leaving = readServers(r)
-	}
+	return appendServers(append(b, leavingSection), leaving)
 }
 
 func appendServers(b []byte, servers map[ServerID]bool) []byte {

@@ -54,6 +54,7 @@ type Snapshot struct {
 	keys     []*answer
 	upload   *upload
 	mirror   *mirror
+	takeover Takeover
 	reconfig *Reconfiguration
 	leaving  map[ServerID]bool
 	tree     *znode.Snapshot
@@ -69,6 +70,7 @@ func (m *Machine) Snapshot() *Snapshot {
 		keys:     m.keys.clone(),
 		upload:   m.upload.clone(),
 		mirror:   m.mirror.clone(),
+		takeover: m.takeover,
 		reconfig: m.reconfig, leaving: maps.Clone(m.leaving),
 		tree: m.tree.Snapshot(),
 	}
@@ -177,10 +179,7 @@ func (s *Snapshot) appendHead(b []byte) []byte {
 	for _, a := range s.keys {
 		b = a.append(b)
 	}
-	if s.mirror != nil {
-		b = s.mirror.append(b)
-	}
-	return appendLeaving(s.reconfig.append(b), s.leaving)
+	return s.appendSections(b)
 }
 
 // appendRecord encodes a znode. An ACL is written out where it is first used
@@ -230,11 +229,8 @@ func (s *Snapshot) digest(tree uint64) uint64 {
 	for _, a := range s.keys {
 		add(a.append([]byte("key")))
 	}
-	if s.mirror != nil {
-		add(s.mirror.append([]byte("mirror")))
-	}
-	if b := appendLeaving(s.reconfig.append(nil), s.leaving); b != nil {
-		add(b)
+	if b := s.appendSections(nil); len(b) > 0 {
+		add(append([]byte("sections"), b...))
 	}
 	if s.upload != nil {
 		add(s.upload.appendHead([]byte("upload")))

@@ -127,8 +127,14 @@ func (p *printer) command(c *state.Command) change {
 		out.Data = nil // a part of a backup, which has passwords of sessions
 	case state.OpMirror:
 		out.Detail = fmt.Sprintf("step %d, by the leader of term %d", c.Mirror, c.Term)
-		if out.content = p.content(c.Data); c.Mirror == state.MirrorFollow {
+		out.content = p.content(c.Data)
+		switch c.Mirror {
+		case state.MirrorFollow:
 			out.Ops = p.mirrored(c.Data)
+		case state.MirrorStop:
+			if t, err := state.ParseTakeover(c.Data); err == nil && len(c.Data) > 0 {
+				out.Detail += ": " + t.String()
+			}
 		}
 		out.Data = nil // it is shown, or a part of a state, which has passwords of sessions
 	case state.OpLevel:

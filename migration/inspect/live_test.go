@@ -99,12 +99,14 @@ func TestFile_Mirror(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeLog(t, dir, []state.Command{{Op: state.OpMirror, Mirror: state.MirrorFollow, Term: 1, Data: data},
-		{Op: state.OpMirror, Mirror: state.MirrorFollow, Term: 1, Data: data[:len(data)-1]}})
+		{Op: state.OpMirror, Mirror: state.MirrorFollow, Term: 1, Data: data[:len(data)-1]},
+		{Op: state.OpMirror, Mirror: state.MirrorStop, Data: (&state.Takeover{Server: 3, Last: 5<<32 | 3, Tail: 2}).Append(nil)}})
 	got, err := show(t, dir, inspect.Options{})
 	must(t, err)
 	for _, want := range []string{
 		"[createSession zxid 0x500000001 session 0x1000abcdef0123 timeout=30000 ms]",
 		"[create zxid 0x500000002 session 0x1000abcdef0123 /a persistent ", "the transactions end early",
+		"up to zxid 0x500000003 of server 3, whose log alone had 2 of the transactions",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)

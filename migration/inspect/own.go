@@ -40,6 +40,12 @@ func printState(p *printer, path string) error {
 		if ensemble != [16]byte{} {
 			item.Format, item.Ensemble = "backup of zk-lite", fmt.Sprintf("%x", ensemble)
 		}
+		switch now, on := m.Mirror(); {
+		case on:
+			item.Mirror = now.Source
+		case now.Taken.Source != "":
+			item.Mirror = now.Taken.String()
+		}
 		for _, s := range m.Sessions().Clone() {
 			t.session(s.ID, s.Timeout.Milliseconds())
 		}

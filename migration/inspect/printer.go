@@ -81,13 +81,14 @@ type fileItem struct {
 	Time     string `json:"time,omitempty"`
 	Ensemble string `json:"ensemble,omitempty"`
 	Level    uint32 `json:"level,omitempty"`
+	Mirror   string `json:"mirror,omitempty"` // what it mirrors, or has taken over
 }
 
 func (f *fileItem) text(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s\n", f.File, f.Format)
 	for _, x := range []struct{ name, value string }{
 		{"ensemble", f.Ensemble}, {"time", f.Time}, {"index", number(f.Index)}, {"term", number(f.Term)},
-		{"feature level", number(uint64(f.Level))},
+		{"feature level", number(uint64(f.Level))}, {"mirror", f.Mirror},
 	} {
 		if x.value != "" {
 			field(w, x.name, x.value)

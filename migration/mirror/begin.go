@@ -44,8 +44,11 @@ func (m *Mirror) Begin(ctx context.Context, from []string, again bool) error {
 // End ends the mirror. What has been mirrored stays, and is ours from then on.
 //
 // Errors: ErrOff, and those of Log.Do, after which the outcome is unknown.
-func (m *Mirror) End(ctx context.Context) error {
-	return m.do(ctx, &state.Command{Op: state.OpMirror, Mirror: state.MirrorStop})
+func (m *Mirror) End(ctx context.Context) error { return m.end(ctx, nil) }
+
+// end is End with the Data of a MirrorStop.
+func (m *Mirror) end(ctx context.Context, record []byte) error {
+	return m.do(ctx, &state.Command{Op: state.OpMirror, Mirror: state.MirrorStop, Data: record})
 }
 
 func (m *Mirror) do(ctx context.Context, c *state.Command) error {

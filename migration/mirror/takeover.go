@@ -16,6 +16,7 @@ import (
 
 // Plan is what a take-over begins with.
 type Plan struct {
+	Taken   state.Takeover   // that was done before; zero: none
 	From    []string         // the peer addresses that are mirrored
 	Members []learner.Member // the voters; empty from ZooKeeper 3.4
 	Point   fence.Point
@@ -34,7 +35,7 @@ var weighed = regexp.MustCompile(`(?m)^\s*(group|weight)\.`)
 // Plan returns a plan of this moment. Ask the leader's server: the others do not know the origin.
 func (m *Mirror) Plan() Plan {
 	s, held := m.Status(), m.log.Held()
-	var p Plan
+	p := Plan{Taken: s.Taken}
 	unmet := func(what, do string) { p.Unmet = append(p.Unmet, Unmet{what, do}) }
 	if s.Phase == Off {
 		unmet("nothing is mirrored", "zk-lite mirror --from HOST:PEERPORT,... begins it")
@@ -97,11 +98,10 @@ func (m *Mirror) configuration() (text string, known bool) {
 
 // Taken is a take-over that is done.
 type Taken struct {
-	Already bool // it was done before
-	Held
-	Server int64 // of ZooKeeper, whose log ended the history; 0: none
-	Tail   int   // transactions that were in that log, and not here yet
-	Took   time.Duration
+	Already bool           // it was done before
+	Held                   // now
+	Record  state.Takeover // what the state keeps of it
+	Took    time.Duration
 }
 
 // ErrNotLoaded means that there is no copy of the origin that could be taken over.
@@ -111,9 +111,11 @@ var ErrNotLoaded = errors.New("the state is not the origin's: the mirror has not
 // mirror has not heard of. The receipts must prove that the origin cannot acknowledge writes; with force they need not.
 //
 // Any server can do it, also while the leader's Mirror still follows: machines apply the next transaction only, from
-// whom it may come, and none once the mirror has ended. After an error, or the death of any server, it can be repeated.
+// whom it may come, and none once the mirror has ended. After an error, or the death of any server, it can be repeated:
+// the state keeps a record of what was taken over.
 //
-// Errors: those of fence.Judge and Receipt.Next, ErrNotLoaded, ErrOff, and those of Log.Do.
+// Errors: those of fence.Judge and Receipt.Next, ErrNotLoaded, ErrOff (nothing is mirrored, and what the receipts say
+// was not taken over), and those of Log.Do.
 func (m *Mirror) Takeover(ctx context.Context, receipts []*fence.Receipt, force bool) (t Taken, err error) {
 	begun := time.Now()
 	for {
@@ -126,8 +128,8 @@ func (m *Mirror) Takeover(ctx context.Context, receipts []*fence.Receipt, force 
 		}
 	}
 	t.Took = time.Since(begun)
-	attributes := []any{"zxid", t.Zxid, "znodes", t.Znodes, "sessions", t.Sessions, "tail", t.Tail, "server", t.Server,
-		"receipts", len(receipts), "force", force, "took", t.Took}
+	attributes := []any{"zxid", t.Zxid, "znodes", t.Znodes, "sessions", t.Sessions, "tail", t.Record.Tail, "server",
+		t.Record.Server, "receipts", len(receipts), "force", force, "took", t.Took}
 	switch {
 	case err != nil:
 		m.cfg.Logger.Warn("the take-over from ZooKeeper is not done", append(attributes, "error", err)...)
@@ -159,24 +161,49 @@ func (m *Mirror) takeover(ctx context.Context, receipts []*fence.Receipt, force 
 	switch {
 	case err != nil:
 		return t, err
-	case !on && last != nil && t.Zxid >= znode.Zxid(last.Zxid):
-		t.Already, t.Server = true, last.Server
-		return t, nil
 	case !on:
-		return t, ErrOff
+		return t.already(&now.Taken, last)
 	case !now.Loaded:
 		return t, ErrNotLoaded
 	}
+	t.Record = recordOf(last)
+	t.Record.Forced = force
 	if last != nil {
-		t.Server = last.Server
 		if err := m.bring(ctx, &t, last, force); err != nil {
 			return t, err
 		}
 	}
-	if err := m.End(ctx); err != nil && !errors.Is(err, ErrOff) { // ErrOff: sent twice
+	err = m.end(ctx, t.Record.Append(nil))
+	now, _ = m.log.Mirror()
+	switch {
+	case errors.Is(err, ErrOff): // someone has ended it meanwhile
+		return t.already(&now.Taken, last)
+	case err != nil:
 		return t, err
 	}
-	t.Held = m.log.Held()
+	t.Held, t.Record = m.log.Held(), now.Taken
+	return t, nil
+}
+
+// recordOf is what is recorded of the log of a receipt; nothing if there is none.
+func recordOf(r *fence.Receipt) (t state.Takeover) {
+	if r != nil {
+		t.Server, t.Last, t.Digest = r.Server, znode.Zxid(r.Zxid), uint64(r.End)
+	}
+	return t
+}
+
+// already is the outcome if nothing is mirrored: that was, if anything, was taken over last.
+func (t Taken) already(was *state.Takeover, last *fence.Receipt) (Taken, error) {
+	want := recordOf(last)
+	switch {
+	case was.Source == "":
+		return t, fmt.Errorf("%w, and nothing was taken over", ErrOff)
+	case was.Last != want.Last || was.Digest != want.Digest:
+		return t, fmt.Errorf("%w: the state was %v, and the newest of these receipts ends with zxid %v and digest %v",
+			ErrOff, was, want.Last, fence.Digest(want.Digest))
+	}
+	t.Already, t.Record = true, *was
 	return t, nil
 }
 
@@ -186,7 +213,7 @@ func (m *Mirror) bring(ctx context.Context, t *Taken, r *fence.Receipt, force bo
 	if err != nil || len(tail) == 0 {
 		return err
 	}
-	t.Tail = len(tail)
+	t.Record.Tail = uint64(len(tail))
 	for len(tail) > 0 {
 		c := &state.Command{Op: state.OpMirror, Mirror: state.MirrorFollow, Term: t.Term}
 		for len(tail) > 0 && (len(c.Data) == 0 || len(c.Data)+len(tail[0]) <= maxBatch) {

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func TestTakeover(t *testing.T) {
 		}
 		// The second server is a follower, and does as well.
 		done, err := g.mirrors[1].Takeover(t.Context(), []*fence.Receipt{b, a}, false)
-		if err != nil || done.Tail != 300 || done.Server != 3 || done.Zxid < g.zxid() || done.Already {
+		if err != nil || done.Record.Tail != 300 || done.Record.Server != 3 || done.Zxid < g.zxid() || done.Already {
 			t.Fatalf("%+v, %v; want 300 transactions of server 3", done, err)
 		}
 		if _, on := g.mirror(); on {
@@ -81,11 +82,14 @@ func TestTakeover(t *testing.T) {
 		}
 		g.same()
 		again, err := m.Takeover(t.Context(), []*fence.Receipt{b, a}, false)
-		if err != nil || !again.Already || again.Zxid != done.Zxid {
-			t.Errorf("again: %+v, %v; want that it was done", again, err)
+		if err != nil || !again.Already || again.Zxid != done.Zxid || again.Record != done.Record || again.Record.Last != g.zxid() {
+			t.Errorf("again: %+v, %v; want that it was done, as %+v", again, err, done.Record)
 		}
-		if unmet := m.Plan().Unmet; len(unmet) != 1 || !strings.Contains(unmet[0].What, "nothing is mirrored") {
-			t.Errorf("a plan then has %+v in the way", unmet)
+		if _, err := m.Takeover(t.Context(), []*fence.Receipt{a}, false); !errors.Is(err, ErrOff) || !strings.Contains(err.Error(), fmt.Sprint("up to zxid ", g.zxid(), " of server 3")) {
+			t.Errorf("with the receipt of a shorter log: %v, want ErrOff, and what was taken over", err)
+		}
+		if p := m.Plan(); len(p.Unmet) != 1 || !strings.Contains(p.Unmet[0].What, "nothing is mirrored") || p.Taken != done.Record || m.Status().Taken != done.Record {
+			t.Errorf("a plan then is %+v, want one with the record alone", p)
 		}
 	})
 }
@@ -108,7 +112,7 @@ func TestTakeover_LeaderDies(t *testing.T) {
 		}
 		g.lead(1)
 		done, err := g.mirrors[1].Takeover(t.Context(), rs, false)
-		if err != nil || done.Tail != 2 {
+		if err != nil || done.Record.Tail != 2 {
 			t.Fatalf("%+v, %v; want the other 2 transactions", done, err)
 		}
 		g.same()
@@ -139,11 +143,45 @@ func TestTakeover_OtherHistory(t *testing.T) {
 		if _, on := g.mirror(); !on {
 			t.Fatal("refused, it no longer mirrors")
 		}
-		if done, err := m.Takeover(t.Context(), nil, true); err != nil || done.Server != 0 || done.Tail != 0 {
+		if done, err := m.Takeover(t.Context(), nil, true); err != nil || done.Record.Last != 0 || !done.Record.Forced {
 			t.Errorf("forced: %+v, %v; want nothing of others", done, err)
 		}
-		if _, err := m.Takeover(t.Context(), nil, true); !errors.Is(err, ErrOff) {
-			t.Errorf("without a mirror: %v, want ErrOff", err)
+		if again, err := m.Takeover(t.Context(), nil, true); err != nil || !again.Already {
+			t.Errorf("forced again: %+v, %v; want that it was done", again, err)
 		}
+		if _, err := m.Takeover(t.Context(), []*fence.Receipt{other, short}, false); !errors.Is(err, ErrOff) {
+			t.Errorf("with receipts then: %v, want ErrOff", err)
+		}
+	})
+}
+
+// TestTakeover_NothingMirrored: an ensemble that has mirrored nothing, or has only ended its mirror, does not say that it
+// has taken over, although its zxids are above those of the receipts.
+func TestTakeover_NothingMirrored(t *testing.T) {
+	mirroring(t, 1, nil, func(t *testing.T, g *rig) {
+		m := g.mirrors[0]
+		receipts := []*fence.Receipt{{Format: 1, Server: 1, Zxid: 1}, {Format: 1, Server: 2, Zxid: 1}}
+		for _, r := range receipts {
+			r.Seal()
+		}
+		refused := func(what string) {
+			t.Helper()
+			for _, rs := range [][]*fence.Receipt{receipts, nil} {
+				done, err := m.Takeover(t.Context(), rs, rs == nil)
+				if !errors.Is(err, ErrOff) || !strings.HasSuffix(err.Error(), "no ensemble is mirrored, and nothing was taken over") || done.Already {
+					t.Errorf("%s, with %d receipts: %+v, %v; want that nothing was taken over", what, len(rs), done, err)
+				}
+			}
+		}
+		refused("nothing was mirrored")
+		g.begin(false)
+		g.settle()
+		if err := m.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if at := m.log.Held().Zxid; at <= 1 {
+			t.Fatalf("zxid %v, want one above that of the receipts", at)
+		}
+		refused("the mirror has ended")
 	})
 }

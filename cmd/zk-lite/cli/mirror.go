@@ -299,10 +299,26 @@ func printMirror(out io.Writer, m *body.Mirror) error {
 	for _, f := range m.Findings {
 		line("setting", "%s: %d with %s, as %s", f.Setting, f.Count, f.Problem, strings.Join(f.Some, ", "))
 	}
+	if m.Taken != nil {
+		line("taken over", "%s", TakeoverText(m.Taken))
+	}
 	if m.Error != "" && m.Fault == "" {
 		line("error", "%s", m.Error)
 	}
 	return w.Flush()
+}
+
+// TakeoverText says when and how a take-over was done.
+func TakeoverText(t *body.TakeoverRecord) string {
+	text := fmt.Sprintf("at %s, from %s", t.Time, strings.Join(t.From, ","))
+	if t.Zxid != "" {
+		text += fmt.Sprintf(", up to zxid %s in the log of server %d (%s there alone)", t.Zxid, t.Server,
+			count(int(t.Tail), "transaction"))
+	}
+	if t.Forced {
+		text += ", by force"
+	}
+	return text
 }
 
 func mirrorStopCommand(g *globals) *cobra.Command {
