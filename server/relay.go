@@ -57,7 +57,7 @@ type Source struct {
 // Values of Source.offline.
 const (
 	online = math.MaxInt64
-	never  = math.MinInt64 / 2 // it was not in reach since a state was loaded
+	never  = math.MinInt64 / 2 // it was not in reach since a state was loaded, or is no longer followed
 )
 
 func newSource(s *Server) *Source {
@@ -118,7 +118,7 @@ func (x *Source) note(m state.Mirror, on bool, since time.Duration) {
 	switch {
 	case !on || m.Online:
 		x.offline.Store(online)
-	case !m.Loaded:
+	case !m.Loaded, m.Fault != "":
 		x.offline.Store(never)
 	case x.offline.Load() == online:
 		x.offline.Store(int64(since))

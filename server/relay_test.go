@@ -221,6 +221,42 @@ func TestConn_Relayed_Lost(t *testing.T) {
 	}
 }
 
+// When the mirror has a fault, the clients that wait lose their connection, and the others too, because what they read is
+// no longer ZooKeeper's; none is taken, nor a write, until the mirror is begun again.
+func TestConn_Relayed_Fault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, nil)
+		l := k.relaying()
+		waits, idle := k.connect(), k.connect()
+		l.open(waits)
+		l.open(idle)
+		waits.create("/b", "")
+		k.log.drain()
+		idle.create("/c", "") // in the log behind the fault
+		k.log.from(2, &state.Command{Op: state.OpMirror, Mirror: state.MirrorFault, Data: state.AppendFault(nil, 1, "why")})
+		waits.expectKicks(ReasonReset)
+		idle.expectKicks()
+		k.log.drain()
+		idle.expectKicks(ReasonReset)
+		if n, waiting := k.srv.Source.count, len(k.srv.Source.waiting); n != 0 || waiting != 0 || k.srv.Source.TakesClients() {
+			t.Errorf("%d relays, %d waiters, clients are taken: %v; want none, and no clients", n, waiting, k.srv.Source.TakesClients())
+		}
+		if _, err := k.srv.Do(t.Context(), &state.Command{Op: state.OpDelete, Path: "/a"}); !errors.Is(err, ErrSourceLost) {
+			t.Errorf("a write over HTTP: %v, want %v", err, ErrSourceLost)
+		}
+		reads := k.connect()
+		clock.Sleep(time.Second)
+		synctest.Wait()
+		if got := reads.disconnected(); len(got) == 0 || got[0] != ReasonNoLeader {
+			t.Errorf("a client that reads is disconnected because of %v, want %v", got, ReasonNoLeader)
+		}
+		l.step(state.MirrorAgain, nil)
+		if k.srv.Source.TakesClients() {
+			t.Error("clients are taken before a state is loaded again")
+		}
+	})
+}
+
 // A snapshot that replaces the state has the outcomes that were awaited.
 func TestConn_Relayed_StateReplaced(t *testing.T) {
 	k := newKit(t, nil)

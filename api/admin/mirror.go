@@ -74,7 +74,7 @@ func mirrorOf(s mirror.Status, self state.ServerID) *body.Mirror {
 		return m
 	}
 	m.From = strings.Split(s.Source, ",")
-	if s.Phase == mirror.Waiting {
+	if !s.Leads {
 		return m
 	}
 	for _, f := range s.Findings {

@@ -40,6 +40,7 @@ func mirrorExamples() []Command {
 		{Op: OpMirror, Mirror: MirrorLost, Term: 7},
 		{Op: OpMirror, Mirror: MirrorOnline, Term: 7},
 		{Op: OpMirror, Mirror: MirrorAnswer, Term: 7, Data: AppendAnswer(nil, 300, znode.ErrSessionExpired)},
+		{Op: OpMirror, Mirror: MirrorFault, Data: AppendFault(nil, 300, "reason")},
 	}
 }
 

@@ -12,11 +12,17 @@ import (
 // SessionMemory is the memory of a session, in bytes, with its place in the leader's clock.
 const SessionMemory = 512
 
+// relayMemory is that of a relay besides its command, in bytes.
+const relayMemory = 256
+
 // Memory estimates how much of the heap the state takes, in bytes, in constant time.
 func (m *Machine) Memory() int64 {
 	bytes := m.tree.Memory() + int64(m.sessions.Len())*SessionMemory + int64(m.keys.bytes)
 	if m.upload != nil {
 		bytes += m.upload.bytes
+	}
+	if m.mirror != nil {
+		bytes += int64(m.mirror.relays.bytes) + int64(len(m.mirror.relays.all))*relayMemory
 	}
 	return bytes
 }

@@ -1,8 +1,9 @@
 package state
 
 import (
-	"maps"
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zk-lite/zk-lite/consensus/state/backup"
 	"github.com/zk-lite/zk-lite/migration/replica"
@@ -57,12 +58,21 @@ const (
 	MirrorOnline
 	// MirrorAnswer brings answers that are no transactions, in Command.Data; see AppendAnswer.
 	MirrorAnswer
+	// MirrorFault reports why nothing is followed until a MirrorAgain: what an operator must decide. Command.Data has
+	// the reason and the mirror (AppendFault). It counts in any term, because it stays true. The first reason stays.
+	// All relays are dropped, and new ones at once.
+	//
+	// Codes: ErrMarshalling if the Data are none, ErrSessionMoved if the mirror was begun again.
+	MirrorFault
 )
 
-const lastMirrorStep = MirrorAnswer
+const lastMirrorStep = MirrorFault
 
-// MaxMirrorSource bounds the text of a source, in bytes.
-const MaxMirrorSource = 4 << 10
+// MaxMirrorSource and MaxMirrorFault bound the texts of a source and of a fault, in bytes.
+const (
+	MaxMirrorSource = 4 << 10
+	MaxMirrorFault  = 1 << 10
+)
 
 // Mirror describes what is mirrored.
 type Mirror struct {
@@ -73,6 +83,9 @@ type Mirror struct {
 	Loaded bool
 	// LostAt is the transaction that did not fit the state, which must be loaded again; 0: none.
 	LostAt znode.Zxid
+	// Fault is why nothing is followed; empty: there is none.
+	Fault  string
+	Relays int // that have no answer yet; see Machine.Relays
 	// Online is whether the leader is connected to the source, and has been told all that was committed before.
 	Online bool
 	Term   uint64 // of the last MirrorLost; 0: there was none
@@ -102,7 +115,7 @@ func (m *Machine) Mirror() (Mirror, bool) {
 		return Mirror{Taken: m.takeover}, false
 	}
 	x := m.mirror.Mirror
-	x.Term = m.mirror.relays.open
+	x.Term, x.Relays = m.mirror.relays.open, len(m.mirror.relays.all)
 	if x.Loaded {
 		x.Zxid = m.zxid
 	}
@@ -136,7 +149,7 @@ func (x *mirror) carries(c *Command) bool {
 // applyMirror carries out a step.
 func (m *Machine) applyMirror(c *Command, from ServerID, term uint64, timeMillis int64, obs Observer) {
 	r := &m.result
-	byLeader := c.Mirror != MirrorStart && c.Mirror != MirrorStop && c.Mirror != MirrorAgain
+	byLeader := c.Mirror != MirrorStart && c.Mirror != MirrorStop && c.Mirror != MirrorAgain && c.Mirror != MirrorFault
 	switch {
 	case m.mirror == nil && c.Mirror != MirrorStart:
 		r.Code = znode.ErrNoNode
@@ -166,9 +179,11 @@ func (m *Machine) applyMirror(c *Command, from ServerID, term uint64, timeMillis
 		m.mirror.Online, m.mirror.relays.open = false, term
 		m.loseRelays(obs)
 	case MirrorOnline:
-		m.mirror.Online = m.mirror.Loaded
+		m.mirror.Online = m.mirror.Loaded && m.mirror.Fault == ""
 	case MirrorAnswer:
 		r.Code = m.answerRelays(c, obs)
+	case MirrorFault:
+		r.Code = m.noteFault(c, obs)
 	}
 	r.Zxid = m.zxid
 }
@@ -331,34 +346,34 @@ func (x *Mirror) compare(zxid znode.Zxid, equal bool) {
 	}
 }
 
-// clone is for a snapshot.
-func (x *mirror) clone() *mirror {
-	if x == nil {
-		return nil
+// AppendFault encodes the Data of a MirrorFault, for the mirror that was begun so often (Mirror.Begun). A longer reason
+// is cut off.
+func AppendFault(b []byte, begun uint64, reason string) []byte {
+	return append(appendUint(b, begun), strings.ToValidUTF8(reason[:min(len(reason), MaxMirrorFault)], "")...)
+}
+
+// ParseFault decodes them.
+func ParseFault(data []byte) (begun uint64, reason string, err error) {
+	r := reader{b: data}
+	begun = r.uint()
+	text := r.take(len(data) - r.off)
+	if r.err == nil && (len(text) == 0 || len(text) > MaxMirrorFault || !utf8.Valid(text)) {
+		r.fail(fmt.Errorf("the reason of a fault has %d bytes; want UTF-8, 1 to %d", len(text), MaxMirrorFault))
 	}
-	c := &mirror{Mirror: x.Mirror, relays: x.relays}
-	c.relays.all = maps.Clone(x.relays.all)
-	return c
+	return begun, string(text), r.err
 }
 
-// append encodes x; Zxid is the machine's.
-func (x *mirror) append(b []byte) []byte {
-	b = append(appendString(append(b, mirrorSection), x.Source), flag(x.Loaded), flag(x.Online))
-	b = appendUint(b, x.Begun)
-	b = appendInt(appendUint(appendUint(b, uint64(x.LostAt)), x.Loads), x.Time)
-	b = appendUint(appendUint(b, x.Compared), x.Differing)
-	b = appendUint(appendUint(b, uint64(x.FirstDiffering)), uint64(x.LastDiffering))
-	return x.relays.append(appendUint(b, uint64(x.DiffersSince)))
-}
-
-// readMirror decodes what follows the number of the section.
-func readMirror(r *reader) *mirror {
-	x := &mirror{Mirror: Mirror{Source: strings.Clone(r.string())}}
-	x.Loaded, x.Online, x.Begun = r.byte() == 1, r.byte() == 1, r.uint()
-	x.LostAt, x.Loads, x.Time = znode.Zxid(r.uint()), r.uint(), r.int()
-	x.Compared, x.Differing = r.uint(), r.uint()
-	x.FirstDiffering, x.LastDiffering = znode.Zxid(r.uint()), znode.Zxid(r.uint())
-	x.DiffersSince = znode.Zxid(r.uint())
-	x.relays.read(r)
-	return x
+func (m *Machine) noteFault(c *Command, obs Observer) znode.Error {
+	begun, reason, err := ParseFault(c.Data)
+	x := m.mirror
+	switch {
+	case err != nil:
+		return znode.ErrMarshalling
+	case begun != x.Begun:
+		return znode.ErrSessionMoved
+	case x.Fault == "":
+		x.Fault, x.Online = reason, false
+		m.loseRelays(obs)
+	}
+	return znode.OK
 }

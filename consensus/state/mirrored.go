@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -90,4 +92,36 @@ func readMirrored(in io.Reader) (*replica.Replica, error) {
 		return nil, fmt.Errorf("digest is %016x, but its head has %016x", got, digest)
 	}
 	return r, nil
+}
+
+// clone is for a snapshot.
+func (x *mirror) clone() *mirror {
+	if x == nil {
+		return nil
+	}
+	c := &mirror{Mirror: x.Mirror, relays: x.relays}
+	c.relays.all = maps.Clone(x.relays.all)
+	return c
+}
+
+// append encodes x; Zxid is the machine's.
+func (x *mirror) append(b []byte) []byte {
+	b = append(appendString(append(b, mirrorSection), x.Source), flag(x.Loaded), flag(x.Online))
+	b = appendUint(appendString(b, x.Fault), x.Begun)
+	b = appendInt(appendUint(appendUint(b, uint64(x.LostAt)), x.Loads), x.Time)
+	b = appendUint(appendUint(b, x.Compared), x.Differing)
+	b = appendUint(appendUint(b, uint64(x.FirstDiffering)), uint64(x.LastDiffering))
+	return x.relays.append(appendUint(b, uint64(x.DiffersSince)))
+}
+
+// readMirror decodes what follows the number of the section.
+func readMirror(r *reader) *mirror {
+	x := &mirror{Mirror: Mirror{Source: strings.Clone(r.string())}}
+	x.Loaded, x.Online, x.Fault, x.Begun = r.byte() == 1, r.byte() == 1, strings.Clone(r.string()), r.uint()
+	x.LostAt, x.Loads, x.Time = znode.Zxid(r.uint()), r.uint(), r.int()
+	x.Compared, x.Differing = r.uint(), r.uint()
+	x.FirstDiffering, x.LastDiffering = znode.Zxid(r.uint()), znode.Zxid(r.uint())
+	x.DiffersSince = znode.Zxid(r.uint())
+	x.relays.read(r)
+	return x
 }

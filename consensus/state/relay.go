@@ -18,7 +18,8 @@ import (
 // happened or not. The session's later commands are refused until its client attaches again, because the source could
 // carry them out without the one that was dropped.
 
-// The bounds of the relays that are outstanding. Beyond them commands are dropped at once.
+// The bounds of the relays that are outstanding. Beyond them commands are dropped at once, and so are all of them while
+// the mirror has a fault.
 const (
 	MaxRelays     = 20_000
 	MaxRelayBytes = 64 << 20
@@ -101,7 +102,7 @@ func checkRelayed(id znode.SessionID, millis int64) znode.Error {
 func (m *Machine) relay(c *Command, from Origin, term uint64, obs Observer) {
 	x, r := &m.mirror.relays, &m.result
 	b := c.Append(nil)
-	if len(x.all) >= MaxRelays || x.bytes+len(b) > MaxRelayBytes {
+	if m.mirror.Fault != "" || len(x.all) >= MaxRelays || x.bytes+len(b) > MaxRelayBytes {
 		r.Code = znode.ErrConnectionLoss
 		return
 	}
@@ -151,14 +152,6 @@ func (r *relay) decoded() *Command {
 	c := new(Command)
 	c.decode(&reader{b: r.command})
 	return c
-}
-
-// Outstanding returns how many relays have no answer yet.
-func (m *Machine) Outstanding() int {
-	if m.mirror == nil {
-		return 0
-	}
-	return len(m.mirror.relays.all)
 }
 
 // of returns the relay that a transaction answers; nil: none.

@@ -45,7 +45,6 @@ func (g *rig) relay(from ServerID, c Command) uint64 {
 
 func of(id znode.SessionID, c Command) Command { c.Session = id; return c }
 
-// The answer to each kind of command has what its client must learn: path, Stat, and what each operation of a multi
 // The answer to each kind of command has what its client gets: path, Stat, and what each operation of a multi
 // has done, as it was right after that operation.
 func TestRelay_Answers(t *testing.T) {
@@ -94,14 +93,13 @@ func TestRelay_Answers(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
-		if n := g.m.Outstanding(); n != 0 {
-			t.Errorf("%s: %d outstanding, want 0", name, n)
+		if now, _ := g.m.Mirror(); now.Relays != 0 {
+			t.Errorf("%s: %d outstanding, want 0", name, now.Relays)
 		}
 	}
 }
 
 // A session belongs to the server that opened it, until its client attaches elsewhere, which the source has to allow;
-// and its end comes before the reply.
 // and its end is reported before the reply.
 func TestRelay_Sessions(t *testing.T) {
 	s, g := relaying(t)
@@ -174,8 +172,9 @@ func TestRelay_Lost(t *testing.T) {
 	if got := sendable(2, 0); got != nil {
 		t.Errorf("before the next leader's MirrorLost %v may be sent, want none", got)
 	}
-	if got := g.do(1, lost(1))[0].Code; got != znode.ErrSessionMoved || g.m.Outstanding() != 3 {
-		t.Errorf("one of the former leader: %v, %d outstanding, want %v and 3", got, g.m.Outstanding(), znode.ErrSessionMoved)
+	got := g.do(1, lost(1))[0].Code
+	if now, _ := g.m.Mirror(); got != znode.ErrSessionMoved || now.Relays != 3 {
+		t.Errorf("one of the former leader: %v, %d outstanding, want %v and 3", got, now.Relays, znode.ErrSessionMoved)
 	}
 	g.must(2, lost(2))
 	var numbers []uint64
@@ -184,8 +183,8 @@ func TestRelay_Lost(t *testing.T) {
 			t.Errorf("%d: %v, want %v", a.number, a.Code, znode.ErrConnectionLoss)
 		}
 	}
-	if now, _ := g.m.Mirror(); !slices.Equal(numbers, []uint64{sent, unsent, later}) || g.m.Outstanding() != 0 || now.Online {
-		t.Errorf("dropped %v, %d outstanding, online %v; want all three, in order, 0, false", numbers, g.m.Outstanding(), now.Online)
+	if now, _ := g.m.Mirror(); !slices.Equal(numbers, []uint64{sent, unsent, later}) || now.Relays != 0 || now.Online {
+		t.Errorf("dropped %v, %d outstanding, online %v; want all three, in order, 0, false", numbers, now.Relays, now.Online)
 	}
 	if got := g.do(1, of(0x100, create("/e")))[0].Code; got != znode.ErrSessionMoved {
 		t.Errorf("a later command of the session: %v, want %v", got, znode.ErrSessionMoved)
@@ -205,6 +204,56 @@ func TestRelay_Lost(t *testing.T) {
 	if len(g.rec.answers) != 1 || g.rec.answers[0].Code != znode.ErrConnectionLoss {
 		t.Errorf("at the end of the mirror: %+v, want it dropped", g.rec.answers)
 	}
+}
+
+// A fault is part of the state, also if its leader is deposed. What waits for the source is dropped, and so is what comes later,
+// until the mirror is begun again.
+func TestRelay_Fault(t *testing.T) {
+	s, g := relaying(t)
+	fault := func(begun uint64, reason string) Command {
+		return Command{Op: OpMirror, Mirror: MirrorFault, Data: AppendFault(nil, begun, reason)}
+	}
+	waits := g.relay(1, of(0x100, create("/b")))
+	g.term = 2 // the leader that has seen it is deposed
+	for name, tt := range map[string]struct {
+		c    Command
+		want znode.Error
+	}{
+		"of another mirror": {fault(2, "why"), znode.ErrSessionMoved},
+		"no reason":         {fault(1, ""), znode.ErrMarshalling},
+		"no data":           {Command{Op: OpMirror, Mirror: MirrorFault}, znode.ErrMarshalling},
+		"not UTF-8":         {Command{Op: OpMirror, Mirror: MirrorFault, Data: []byte{1, 0xff}}, znode.ErrMarshalling},
+		"a long reason":     {Command{Op: OpMirror, Mirror: MirrorFault, Data: append([]byte{1}, make([]byte, MaxMirrorFault+1)...)}, znode.ErrMarshalling},
+	} {
+		got := g.do(3, tt.c)[0].Code
+		if now, _ := g.m.Mirror(); got != tt.want || now.Fault != "" || !now.Online || now.Relays != 1 {
+			t.Errorf("%s: %v, %+v; want %v, and nothing changed", name, got, now, tt.want)
+		}
+	}
+	g.must(3, fault(1, strings.Repeat("é", MaxMirrorFault)))
+	if len(g.rec.answers) != 1 || g.rec.answers[0].number != waits || g.rec.answers[0].Code != znode.ErrConnectionLoss {
+		t.Errorf("answers %+v, want that %d is lost", g.rec.answers, waits)
+	}
+	g.must(3, fault(1, "another"))
+	g.must(3, inTerm(2, Command{Op: OpMirror, Mirror: MirrorOnline}))
+	g.m = reread(t, g.m)
+	if now, _ := g.m.Mirror(); now.Fault != strings.Repeat("é", MaxMirrorFault/2) || now.Online || !now.Loaded || now.Relays != 0 {
+		t.Errorf("%+v, want the first reason, cut off", now)
+	}
+	attach := Command{Op: OpAttach, Session: 0x100, Password: session.CompatiblePassword(0x100), Timeout: time.Second}
+	for _, c := range []Command{attach, relayedSession(0x101)} {
+		if got := g.do(1, c)[0]; got.Code != znode.ErrConnectionLoss || got.Relay != 0 {
+			t.Errorf("%v: %v, number %d; want it dropped", c.Op, got.Code, got.Relay)
+		}
+	}
+	g.must(1, Command{Op: OpMirror, Mirror: MirrorAgain})
+	for _, c := range append(s.upload(2, 11, 100), lost(2)) {
+		g.must(1, c)
+	}
+	if now, _ := g.m.Mirror(); now.Fault != "" || !now.Loaded {
+		t.Errorf("begun again: %+v, want no fault", now)
+	}
+	g.relay(1, attach)
 }
 
 // What ZooKeeper does not know is refused, and so is a session id with which it would destroy itself.

@@ -135,6 +135,10 @@ func (p *printer) command(c *state.Command) change {
 			if t, err := state.ParseTakeover(c.Data); err == nil && len(c.Data) > 0 {
 				out.Detail += ": " + t.String()
 			}
+		case state.MirrorFault:
+			if _, reason, err := state.ParseFault(c.Data); err == nil {
+				out.Detail += ": " + reason
+			}
 		}
 		out.Data = nil // it is shown, or a part of a state, which has passwords of sessions
 	case state.OpLevel:

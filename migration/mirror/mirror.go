@@ -129,7 +129,8 @@ func (m *Mirror) Run(ctx context.Context) {
 			m.rest()
 			m.beginBySetting(ctx)
 			continue
-		case m.stopped(now.Begun):
+		case now.Fault != "":
+			m.rest()
 			continue
 		}
 		begun := time.Now()
@@ -137,7 +138,7 @@ func (m *Mirror) Run(ctx context.Context) {
 		if time.Since(begun) > longestRetry {
 			pause = firstRetry
 		}
-		if m.ended(err) {
+		if m.ended(ctx, err, now.Begun) {
 			wait(ctx, pause)
 			pause = min(2*pause, longestRetry)
 		}
@@ -159,7 +160,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 // The reasons for the end of a connection that are no failures.
 var (
 	errDeposed = errors.New("this server no longer leads")
-	errEnded   = errors.New("the mirror was ended, or begun again")
+	errEnded   = errors.New("the mirror was ended or begun again, or has a fault")
 )
 
 // follow follows the origin in one connection, and returns why that has ended.
@@ -169,7 +170,7 @@ func (m *Mirror) follow(ctx context.Context, term uint64) error {
 		return err
 	}
 	now, on := m.log.Mirror()
-	if !on {
+	if !on || now.Fault != "" {
 		return errEnded
 	}
 	if now.Term != term || m.sent {
@@ -214,14 +215,14 @@ func (m *Mirror) id() int64 {
 }
 
 // watch ends a connection when this server no longer leads, when the operator has ended the mirror or begun it again,
-// or when digests go on differing.
+// when a former leader has reported a fault, or when digests go on differing.
 func (m *Mirror) watch(ctx context.Context, cancel context.CancelCauseFunc, term, begun uint64) {
 	for wait(ctx, lookEvery) {
 		now, on := m.log.Mirror()
 		switch {
 		case m.log.Leads() != term:
 			cancel(errDeposed)
-		case !on || now.Begun != begun:
+		case !on || now.Begun != begun || now.Fault != "":
 			cancel(errEnded)
 		case m.digests.stay(&now, time.Now()):
 			cancel(fmt.Errorf("%w: since zxid %v no digest has fitted, for %v; %d of %d have differed, first that of "+
@@ -230,8 +231,9 @@ func (m *Mirror) watch(ctx context.Context, cancel context.CancelCauseFunc, term
 	}
 }
 
-// ended notes how a connection has ended, and reports whether to pause before the next one.
-func (m *Mirror) ended(err error) (pause bool) {
+// ended notes how a connection of the mirror that was begun so often has ended, and reports whether to pause before the
+// next one.
+func (m *Mirror) ended(ctx context.Context, err error, begun uint64) (pause bool) {
 	log := m.cfg.Logger
 	now, _ := m.log.Mirror()
 	if errors.Is(err, ErrUnreadable) && now.LostAt != 0 {
@@ -244,9 +246,10 @@ func (m *Mirror) ended(err error) (pause bool) {
 		return false
 	case errors.As(err, &truncated), errors.Is(err, ErrDiffers), errors.Is(err, ErrNoRoom),
 		errors.Is(err, ErrUnreadable):
-		m.failed(err, true, now.Begun)
 		log.Error("the mirror of ZooKeeper has stopped, and waits for zk-lite mirror --restart", "error", err,
 			"zxid", now.Zxid)
+		m.failed(err)
+		m.report(ctx, begun, err)
 		return false
 	case errors.Is(err, learner.ErrGap), errors.Is(err, learner.ErrFar), errors.Is(err, errLost):
 		m.again = true
@@ -259,8 +262,23 @@ func (m *Mirror) ended(err error) (pause bool) {
 			log.Warn("the mirror of ZooKeeper is not connected, and tries again", "error", err, "left_out", leftOut)
 		}
 	}
-	m.failed(err, false, 0)
+	m.failed(err)
 	return true
+}
+
+// report brings a fault into the log, so that no server follows until the operator has decided, this one or a later
+// leader. The origin may hide later what it has shown now: a leader that has lost transactions sends a snapshot then.
+func (m *Mirror) report(ctx context.Context, begun uint64, fault error) {
+	c := &state.Command{Op: state.OpMirror, Mirror: state.MirrorFault}
+	c.Data = state.AppendFault(nil, begun, fault.Error())
+	for {
+		if _, err := m.log.Do(ctx, c); err == nil { // also if the mirror was ended or begun again
+			return
+		}
+		if !wait(ctx, lookEvery) {
+			return
+		}
+	}
 }
 
 // patience is how long digests may differ: longer than any queue of a leader that is spoilt by writes of the root.

@@ -169,7 +169,8 @@ func TestMirror_TransactionDoesNotFit(t *testing.T) {
 	})
 }
 
-// A mirror stops for what an operator has to decide, in every attempt of every server, until it is begun again.
+// A mirror stops for what an operator has to decide, on every server and under every later leader, until it is begun
+// again.
 func TestMirror_Stops(t *testing.T) {
 	for _, tt := range []struct {
 		name, fault string
@@ -181,7 +182,7 @@ func TestMirror_Stops(t *testing.T) {
 		{"no room", "limits.treeBytes: it takes about", nil, 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			mirroring(t, 1, nil, func(t *testing.T, g *rig) {
+			mirroring(t, 2, nil, func(t *testing.T, g *rig) {
 				g.edit(func() { g.room = tt.room })
 				g.end = func(n int) error {
 					if n < 2 {
@@ -195,6 +196,11 @@ func TestMirror_Stops(t *testing.T) {
 				if s.Phase != Stopped || !strings.Contains(s.Fault, tt.fault) || s.Fault != g.mirrors[0].Fault() || g.parts != 0 {
 					t.Errorf("%+v, and %d parts; want it to have stopped: %s", s, g.parts, tt.fault)
 				}
+				if s := g.mirrors[1].Status(); s.Phase != Stopped || !strings.Contains(g.mirrors[1].Fault(), tt.fault) {
+					t.Errorf("a follower: %+v; want that it knows of it", s)
+				}
+				g.lead(1)
+				clock.Sleep(time.Hour)
 				if got := g.positions(); got != "0x0" {
 					t.Errorf("followed from %s, want once", got)
 				}
@@ -215,6 +221,36 @@ func TestMirror_Stops(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a leader has seen counts although it is deposed before it could report it: the origin may send a snapshot to the
+// next one, as if nothing had been lost.
+func TestMirror_Stops_LeaderDeposed(t *testing.T) {
+	mirroring(t, 2, nil, func(t *testing.T, g *rig) {
+		g.begin(false)
+		g.settle()
+		g.edit(func() {
+			g.gate = func(c *state.Command) {
+				if c.Op == state.OpMirror && c.Mirror == state.MirrorFault {
+					g.lead(1)
+				}
+			}
+			g.end = func(int) error {
+				return &learner.TruncatedError{To: firstZxid, Have: firstZxid + 1}
+			}
+		})
+		g.cut.Store(true)
+		g.until("a fault", func() bool { now, _ := g.mirror(); return now.Fault != "" })
+		g.edit(func() { g.end = nil })
+		n := len(strings.Fields(g.positions()))
+		clock.Sleep(time.Hour)
+		s := g.mirrors[1].Status()
+		if got := len(strings.Fields(g.positions())); got > n || s.Phase != Stopped || !s.Leads {
+			t.Errorf("%d connections, and then %d, of the next leader: %+v; want it to have stopped", n, got, s)
+		}
+		g.begin(true)
+		g.settle()
+	})
 }
 
 // Digests that differ are a fault only if they stay so: ZooKeeper sends wrong ones after writes of the root.

@@ -21,13 +21,14 @@ const (
 	Receiving  Phase = "receiving"  // the origin's leader was found, and prepares or sends what is missing
 	Loading    Phase = "loading"    // a snapshot goes into the log
 	Following  Phase = "following"  // all that was missing has come
-	Stopped    Phase = "stopped"    // because of Status.Fault, until the operator begins again
+	Stopped    Phase = "stopped"    // because of Status.Fault, on every server, until the operator begins again
 )
 
 // Status is how the mirror stands.
 type Status struct {
 	state.Mirror // as applied at this server; zero: Off
 	Phase        Phase
+	Leads        bool // this server; the others know nothing of the connection
 	Connection
 }
 
@@ -47,7 +48,6 @@ type Connection struct {
 	// Findings are what this server would refuse to clients of it, and keeps.
 	Findings []seed.Finding
 	Error    string // why the last connection ended; empty: there is one
-	Fault    string // why it has stopped; empty: it has not
 }
 
 // here is what a Mirror keeps for Status. Mirror.mu protects it, but for lags.
@@ -57,7 +57,6 @@ type here struct {
 	learner Learner // of the present connection; nil: there is none
 	config  string  // of the origin, as the last connection has brought it; "" from ZooKeeper 3.4
 	term    uint64  // of ours, in which that connection was made; 0: there was none
-	faultOf uint64  // state.Mirror.Begun of the mirror that has the fault
 	lags    histogram.Histogram
 }
 
@@ -67,7 +66,7 @@ func (m *Mirror) Status() Status {
 	leads := m.log.Leads() != 0
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := Status{Mirror: now, Phase: m.here.phase, Connection: m.here.Connection}
+	s := Status{Mirror: now, Phase: m.here.phase, Leads: leads, Connection: m.here.Connection}
 	s.Lags = m.here.lags.Counts()
 	if m.here.learner != nil {
 		l := m.here.learner.Status()
@@ -79,24 +78,21 @@ func (m *Mirror) Status() Status {
 	switch {
 	case !on:
 		s.Phase = Off
+	case s.Fault != "":
+		s.Phase = Stopped
 	case !leads:
 		s.Phase = Waiting
 	}
 	return s
 }
 
-// Fault returns why the mirror has stopped, or cannot connect; empty if it follows, or this server does not lead.
+// Fault returns why the mirror has stopped, or this server, which leads, cannot connect; empty if neither is so.
 func (m *Mirror) Fault() string {
 	s := m.Status()
-	switch {
-	case s.Phase == Off || s.Phase == Waiting:
-		return ""
-	case s.Fault != "":
-		return s.Fault
-	case s.Phase == Connecting && s.Error != "":
+	if s.Phase == Connecting && s.Error != "" {
 		return "the mirror is not connected: " + s.Error
 	}
-	return ""
+	return s.Fault
 }
 
 // Metrics emits the figures, by the names in the table of package api/metrics.
@@ -135,7 +131,7 @@ func (m *Mirror) set(edit func(h *here)) {
 
 // connecting notes that a connection is tried.
 func (m *Mirror) connecting(l Learner) {
-	m.set(func(h *here) { h.phase, h.learner, h.Fault = Connecting, l, "" })
+	m.set(func(h *here) { h.phase, h.learner = Connecting, l })
 }
 
 // connected notes that the origin's leader was found.
@@ -177,19 +173,9 @@ func (m *Mirror) applied(stamps []int64, now time.Time) {
 	})
 }
 
-// failed notes why a connection has ended; fault is whether there is no other until the operator begins again.
-func (m *Mirror) failed(err error, fault bool, of uint64) {
+// failed notes why a connection has ended.
+func (m *Mirror) failed(err error) {
 	m.set(func(h *here) {
 		h.phase, h.learner, h.Origin, h.Error = Connecting, nil, learner.Leader{}, err.Error()
-		if fault {
-			h.phase, h.Fault, h.faultOf = Stopped, err.Error(), of
-		}
 	})
-}
-
-// stopped reports whether the mirror that was begun so often has a fault.
-func (m *Mirror) stopped(begun uint64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.here.Fault != "" && m.here.faultOf == begun
 }
