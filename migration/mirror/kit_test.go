@@ -35,6 +35,7 @@ type origin struct {
 	sent   [][]byte
 	first  znode.Zxid  // of sent
 	spoil  bool        // whether digests are wrong
+	old    bool        // it is of ZooKeeper 3.4, which does not send its configuration
 	silent atomic.Bool // requests get no answer
 	cut    atomic.Bool // end the connection
 	asked  []string    // what learners have sent, but for touches
@@ -165,7 +166,11 @@ func (c *connection) Follow(ctx context.Context, from learner.Position, h learne
 	if from.Zxid == 0 {
 		kind = "SNAP"
 	}
-	if err := h.Leader(learner.Leader{Server: "zk1:2888", Epoch: 5, Sync: kind, Config: originConfig}); err != nil {
+	config := originConfig
+	if c.old {
+		config = ""
+	}
+	if err := h.Leader(learner.Leader{Server: "zk1:2888", Epoch: 5, Sync: kind, Config: config}); err != nil {
 		return err
 	}
 	if from.Zxid == 0 {

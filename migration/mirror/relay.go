@@ -27,7 +27,7 @@ type carrier struct {
 	mine map[znode.SessionID]bool
 
 	mu     sync.Mutex                     // protects the fields below
-	syncs  fifo.Queue[uint64]             // relays whose sync has no answer yet; mark: our own
+	syncs  fifo.Queue[awaited]            // without an answer yet
 	claims map[znode.SessionID]claimQueue // relays that wait for a session, by session; mark: none does
 }
 
@@ -35,6 +35,12 @@ type claimQueue = *fifo.Queue[uint64]
 
 // mark is no relay's number.
 const mark = 0
+
+// awaited is what the answer to a sync is for.
+type awaited struct {
+	number uint64      // of the relay; mark: our own
+	code   znode.Error // that the relay gets
+}
 
 func newCarrier(f *feed, l Learner) *carrier {
 	return &carrier{
@@ -91,7 +97,7 @@ func (c *carrier) carry() {
 	case <-c.f.ctx.Done():
 		return
 	}
-	err := c.sync(mark, markSession)
+	err := c.sync(markSession, awaited{number: mark})
 	for err == nil {
 		var batch []relayed
 		c.f.m.log.Relays(c.f.term, c.after, func(number uint64, r *state.Command) bool {
@@ -118,19 +124,23 @@ func (c *carrier) carry() {
 	}
 }
 
-// markSession is in the sync of our own, which belongs to no session: the leader does not refuse it.
+// markSession is in syncs of our own, which belong to no session: the leader does not refuse them.
 const markSession = 1
 
 // send sends one relay.
 func (c *carrier) send(r *relayed) error {
-	if c.old && newer(r.Command) {
-		return c.f.enqueue(answered(r.number, znode.ErrUnimplemented))
-	}
 	switch r.Op {
 	case state.OpAttach:
 		return c.claim(r.number, r.Session, int32(r.Timeout.Milliseconds()))
 	case state.OpCreateSession:
 		c.mine[r.Session] = true
+	}
+	op, record := requestOf(r.Command)
+	switch {
+	case c.old && newer(r.Command):
+		return c.refuse(r, znode.ErrUnimplemented)
+	case longest(r.Command, record) > c.f.m.cfg.Limits.MaxBuffer+extraBuffer:
+		return c.refuse(r, znode.ErrBadArguments)
 	}
 	if !c.mine[r.Session] { // it was opened on an earlier connection
 		timeout, _ := c.f.m.log.Timeout(r.Session)
@@ -139,17 +149,21 @@ func (c *carrier) send(r *relayed) error {
 		}
 	}
 	if r.Op == state.OpSync {
-		return c.sync(r.number, r.Session)
+		return c.sync(r.Session, awaited{r.number, znode.OK})
 	}
-	op, record := requestOf(r.Command)
 	return c.l.Request(r.Session, state.RelayCxid(r.number), int32(op), record, r.Identities)
 }
 
-func (c *carrier) sync(number uint64, session znode.SessionID) error {
+// refuse answers a relay that is not sent, in its turn: behind the answers to those before it.
+func (c *carrier) refuse(r *relayed, code znode.Error) error {
+	return c.sync(markSession, awaited{r.number, code})
+}
+
+func (c *carrier) sync(session znode.SessionID, a awaited) error {
 	c.mu.Lock()
-	c.syncs.Push(number)
+	c.syncs.Push(a)
 	c.mu.Unlock()
-	return c.l.Sync(session, state.RelayCxid(number), znode.RootPath)
+	return c.l.Sync(session, state.RelayCxid(a.number), znode.RootPath)
 }
 
 // claim has a session move to this connection.
@@ -188,16 +202,51 @@ func (c *carrier) revalidated(session znode.SessionID, valid bool) error {
 // synced takes the answer to the oldest sync. That to our own comes behind all that we had missed.
 func (c *carrier) synced() error {
 	c.mu.Lock()
-	number := c.syncs.Pop() // the learner has counted them
+	a := c.syncs.Pop() // the learner has counted them
 	c.mu.Unlock()
-	if number == mark {
+	if a.number == mark {
 		return c.f.enqueue(item{step: state.MirrorOnline})
 	}
-	return c.f.enqueue(answered(number, znode.OK))
+	return c.f.enqueue(answered(a.number, a.code))
 }
 
 func answered(number uint64, code znode.Error) item {
 	return item{step: state.MirrorAnswer, raw: state.AppendAnswer(nil, number, code)}
+}
+
+// extraBuffer is how many bytes more than jute.maxbuffer a field of a packet may have: ZooKeeper up to 3.5.6 has this
+// constant, later ones zookeeper.jute.maxbuffer.extrasize, which is no less (BinaryInputArchive).
+const extraBuffer = 1024
+
+// longest bounds the fields of the request that forwards a command, and of the transaction that it may become. If one is
+// too long, the leader ends our connection, on which all clients wait, or ZooKeeper's followers end theirs to the leader:
+// a client can make the transaction longer by identities, which replace "auth" in each ACL, and by sequential names.
+func longest(c *state.Command, record []byte) int {
+	const head = 45 // of a transaction, with its digest; that of a request is shorter
+	ids, id := 0, 0
+	for i := range c.Identities {
+		n := 12 + len(c.Identities[i].Scheme) + len(c.Identities[i].ID)
+		ids, id = ids+n, max(id, n)
+	}
+	n := head + len(record) + growth(c, ids)
+	for i := range c.Ops {
+		n += growth(&c.Ops[i], ids)
+	}
+	return max(n, id)
+}
+
+// growth is how much longer than its request a transaction may be, if the client's identities take ids bytes.
+func growth(c *state.Command, ids int) (n int) {
+	const digits = 10
+	if c.Op == state.OpCreate && c.Mode.Sequential() {
+		n = digits
+	}
+	for i := range c.ACL {
+		if c.ACL[i].ID.Scheme == znode.AuthIDs.Scheme {
+			n += ids
+		}
+	}
+	return n
 }
 
 // newer reports whether ZooKeeper 3.4 does not know a request, which it would not answer.
@@ -218,6 +267,8 @@ func requestOf(c *state.Command) (wire.OpCode, []byte) {
 		return wire.OpCode(replica.OpCreateSession), jute.AppendInt32(nil, int32(c.Timeout.Milliseconds()))
 	case state.OpCloseSession:
 		return wire.OpCloseSession, nil
+	case state.OpSync:
+		return wire.OpSync, nil // Learner.Sync makes the record
 	case state.OpMulti:
 		var multi wire.MultiRequest
 		for i := range c.Ops {

@@ -263,6 +263,46 @@ func TestMirror_Relays_AnotherLeader(t *testing.T) {
 	})
 }
 
+// What ZooKeeper's leader would not survive, or not answer, is refused alone and in its turn: a request, or the transaction
+// that it becomes, of more than jute.maxbuffer and 1024 bytes ends our connection, with all clients that wait.
+func TestMirror_Relays_Refused(t *testing.T) {
+	const limit = 500 + extraBuffer
+	at := func(bytes int) state.Command { // the longest that passes has limit bytes
+		c := createOfClient(itsID, "/b")
+		c.Data = make([]byte, bytes-45-(4+2)-4-(4+23)-4)
+		return c
+	}
+	auth := createOfClient(itsID, "/auth")
+	auth.ACL = []znode.ACL{{Perms: znode.PermAll, ID: znode.AuthIDs}}
+	auth.Identities = []znode.ID{{Scheme: "digest", ID: strings.Repeat("u", limit/2)}}
+	two := state.Command{Op: state.OpMulti, Session: itsID, Identities: auth.Identities, Ops: []state.Command{auth, auth}}
+	long := state.Command{Op: state.OpDelete, Session: itsID, Path: "/x", Identities: []znode.ID{{Scheme: "x509", ID: strings.Repeat("u", limit)}}}
+	many := state.Command{Op: state.OpMulti, Session: itsID}
+	for range 30 { // 40 bytes each, and 10 digits
+		many.Ops = append(many.Ops, state.Command{Op: state.OpCreate, Path: "/s-", Mode: znode.PersistentSequential, ACL: []znode.ACL{{ID: znode.ID{Scheme: "ip"}}}})
+	}
+	container := createOfClient(itsID, "/c")
+	container.Kind = znode.CreateContainer
+	mirroring(t, 1, nil, func(t *testing.T, g *rig) {
+		g.edit(func() { g.old = true })
+		g.begin(false)
+		g.settle()
+		g.online()
+		g.ask(state.Command{Op: state.OpCreateSession, Session: itsID, Timeout: 4 * time.Second, Password: itsPassword})
+		g.took(1)
+		g.requests()
+		for _, c := range []state.Command{
+			createOfClient(itsID, "/first"), at(limit + 1), at(limit), two, long, many, container, createOfClient(itsID, "/last"), auth,
+		} {
+			g.ask(c)
+		}
+		g.want("outcomes", g.took(9), "2 create OK", "3 create BADARGUMENTS", "4 create OK", "5 multi BADARGUMENTS",
+			"6 delete BADARGUMENTS", "7 multi BADARGUMENTS", "8 create UNIMPLEMENTED", "9 create OK", "10 create OK")
+		g.want("sent", g.requests(), "create of 0x100", "sync of 0x1", "create of 0x100", "sync of 0x1", "sync of 0x1", "sync of 0x1",
+			"sync of 0x1", "create of 0x100", "create of 0x100")
+	})
+}
+
 // A command becomes the request that a ZooKeeper server would forward.
 func TestRequestOf(t *testing.T) {
 	ttl := state.Command{Op: state.OpCreate, Path: "/t", Kind: znode.CreateTTL, Mode: znode.PersistentTTL, TTL: 5, ACL: znode.OpenACL}
