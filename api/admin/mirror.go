@@ -64,7 +64,7 @@ func (h *mirrors) end(q *rest.Request) error {
 func mirrorOf(s mirror.Status, self state.ServerID) *body.Mirror {
 	m := &body.Mirror{
 		State: string(s.Phase), Server: number(self), Loaded: s.Loaded, Zxid: zxidText(s.Zxid), Loads: s.Loads,
-		Error: s.Error, Fault: s.Fault, Taken: recordOf(&s.Taken),
+		Relays: s.Relays, Error: s.Error, Fault: s.Fault, Taken: recordOf(&s.Taken),
 		Digests: body.MirrorDigests{
 			Compared: s.Compared, Differing: s.Differing, First: zxidText(s.FirstDiffering),
 			Last: zxidText(s.LastDiffering), Since: zxidText(s.DiffersSince),

@@ -222,7 +222,8 @@ type Mirror struct {
 	// Loaded is whether the znodes are those of the origin, as of Zxid.
 	Loaded  bool          `json:"loaded"`
 	Zxid    string        `json:"zxid,omitempty"`
-	Loads   uint64        `json:"loads"` // snapshots, since the mirror was begun
+	Loads   uint64        `json:"loads"`  // snapshots, since the mirror was begun
+	Relays  int           `json:"relays"` // requests of clients that wait for the origin
 	Digests MirrorDigests `json:"digests"`
 	Origin  *MirrorOrigin `json:"origin,omitempty"` // nil: the server that answers does not lead
 	// Findings are what the server that has loaded the snapshot would refuse to clients.

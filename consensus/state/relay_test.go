@@ -285,12 +285,19 @@ func TestRelay_Refusals(t *testing.T) {
 		}
 	}
 	bad.Data = make([]byte, MaxRelayBytes/4)
+	before := g.m.Memory()
 	for i := range 4 {
 		if got := g.do(1, bad)[0]; (got.Code == znode.ErrConnectionLoss) != (i == 3) {
 			t.Errorf("%d bytes outstanding: %v, want %v only for the last", i*len(bad.Data), got.Code, znode.ErrConnectionLoss)
 		}
 	}
+	if got := g.m.Memory() - before; got < 3*MaxRelayBytes/4 || got > MaxRelayBytes {
+		t.Errorf("they take %d bytes of memory, want those of three: %d each", got, len(bad.Data))
+	}
 	g.must(1, lost(1))
+	if got := g.m.Memory(); got != before {
+		t.Errorf("dropped, they take memory: %d bytes, want %d as before", got, before)
+	}
 	again := g.relay(1, Command{Op: OpAttach, Session: 0x100, Password: session.CompatiblePassword(0x100)})
 	g.must(1, Command{Op: OpMirror, Mirror: MirrorAnswer, Term: 1, Data: AppendAnswer(nil, again, znode.OK)})
 	for i := range MaxRelays + 1 {

@@ -224,6 +224,9 @@ func TestMirror_Relays_Lost(t *testing.T) {
 		g.want("sent", g.requests(), "sync of 0x1", "createSession of 0x100", "createSession of 0x101", "touch 0x100 4000")
 		g.silent.Store(true)
 		g.ask(createOfClient(itsID, "/b"))
+		if n := g.mirrors[1].Status().Relays; n != 1 {
+			t.Errorf("%d requests wait, want 1", n)
+		}
 		g.until("sent", func() bool { return slices.Contains(g.requests(), "create of 0x100") })
 		g.cut.Store(true)
 		g.want("outcomes", g.took(1), "3 create CONNECTIONLOSS")

@@ -103,6 +103,7 @@ func (m *Mirror) Metrics(emit func(name string, value any)) {
 	emit("mirror_stopped", number(s.Fault != ""))
 	emit("mirror_zxid", int64(s.Zxid))
 	emit("mirror_origin_zxid", int64(max(s.Received, s.Proposed)))
+	emit("mirror_relays", s.Relays)
 	emit("mirror_lag_seconds", s.Lags)
 	emit("mirror_transactions_total", s.Applied)
 	emit("mirror_connections_total", s.Connects)

@@ -295,6 +295,7 @@ func printMirror(out io.Writer, m *body.Mirror) error {
 			line("differing", "first zxid %s, last %s, since %s", d.First, d.Last, orDash(d.Since))
 		}
 		line("snapshots", "%d loaded", m.Loads)
+		line("clients", "%s without an answer yet", count(m.Relays, "request"))
 	}
 	for _, f := range m.Findings {
 		line("setting", "%s: %d with %s, as %s", f.Setting, f.Count, f.Problem, strings.Join(f.Some, ", "))
