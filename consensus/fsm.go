@@ -43,6 +43,9 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 			f.broken = true // its index stays that of the last entry before
 			break
 		}
+		if l.Type == raft.LogCommand {
+			f.machine.Prepare(l.Data)
+		}
 		f.n.cfg.Handler.BeginApply()
 		f.noteTimes(l, committed)
 		err := f.apply(l)

@@ -72,6 +72,8 @@ type rig struct {
 	time  int64
 	next  map[Origin]uint64
 	rec   *recorder
+
+	prepares bool // calls Prepare
 }
 
 func newRig(t testing.TB) *rig {
@@ -96,7 +98,11 @@ func (g *rig) apply(batches ...Batch) []string {
 	g.t.Helper()
 	g.index++
 	g.rec.lines, g.rec.results, g.rec.answers = nil, nil, nil
-	if err := g.m.Apply(g.index, g.term, AppendEntry(nil, g.time, batches), g.rec); err != nil {
+	entry := AppendEntry(nil, g.time, batches)
+	if g.prepares {
+		g.m.Prepare(entry)
+	}
+	if err := g.m.Apply(g.index, g.term, entry, g.rec); err != nil {
 		g.t.Fatal(err)
 	}
 	return g.rec.lines

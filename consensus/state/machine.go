@@ -36,6 +36,8 @@ type Machine struct {
 
 	membersChanged uint64 // not replicated
 
+	prepared decoded // by Prepare, for the next Apply
+
 	// Scratch of Apply.
 	command Command
 	txn     znode.Txn

@@ -212,12 +212,13 @@ func (m *Machine) loadMirror(c *Command, obs Observer) znode.Error {
 	if u == nil || u.id != c.Restore.Upload || uint64(len(u.parts)) != c.Restore.Part {
 		return znode.ErrDataInconsistency
 	}
-	m.upload = nil
-	if u.sum() != c.Restore.Sum {
-		return znode.ErrMarshalling
+	d := m.prepared
+	m.upload, m.prepared = nil, decoded{}
+	if d.from != u || d.parts != c.Restore.Part || d.sum != c.Restore.Sum { // as if parts came in the same entry
+		d = u.decode(c.Restore.Sum)
 	}
-	r, err := readMirrored(u.reader())
-	if err != nil {
+	r := d.state
+	if r == nil {
 		return znode.ErrMarshalling
 	}
 	x := &m.txn

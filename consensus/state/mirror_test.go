@@ -19,6 +19,7 @@ func TestMirror_Random(t *testing.T) {
 	for round := range 20 {
 		s, one := mirroring(t)
 		two := newRig(t)
+		two.prepares = true
 		two.must(1, start("source"))
 		for _, c := range s.upload(1, 9, 1+r.IntN(300)) {
 			two.must(1, c)
@@ -173,6 +174,57 @@ func TestMirror_Steps_Refusals(t *testing.T) {
 	for _, step := range []MirrorStep{MirrorPart, MirrorLoad, MirrorFollow, MirrorStop} {
 		if got := newRig(t).do(1, Command{Op: OpMirror, Mirror: step, Term: 1})[0].Code; got != znode.ErrNoNode {
 			t.Errorf("step %d without a mirror: %v, want %v", step, got, znode.ErrNoNode)
+		}
+	}
+}
+
+// A state is decoded before its entry is applied. Parts or a sum that come after that are not taken for others, and the
+// outcome is that of a machine that decodes it later.
+func TestMachine_Prepare(t *testing.T) {
+	s := newSource(t)
+	load := s.upload(1, 10, 100)
+	last := len(load) - 1
+	wrongSum, missing := load[last], load[last]
+	wrongSum.Restore.Sum++
+	missing.Restore.Part--
+	for name, tt := range map[string]struct {
+		entries [][]Command
+		early   bool // the last entry's state was decoded before
+		want    znode.Error
+	}{
+		"alone":               {[][]Command{load[:last], {load[last]}}, true, znode.OK},
+		"with all parts":      {[][]Command{load}, false, znode.OK},
+		"with the last part":  {[][]Command{load[:last-1], load[last-1:]}, false, znode.OK},
+		"after a wrong sum":   {[][]Command{load[:last], {wrongSum, load[last]}}, true, znode.ErrDataInconsistency},
+		"after a wrong load":  {[][]Command{load[:last], {missing, load[last]}}, true, znode.OK},
+		"after another state": {[][]Command{load[:last], {load[last]}, load[:last], {load[last]}}, true, znode.OK},
+		"of no state":         {[][]Command{notAState()[:1], notAState()[1:]}, false, znode.ErrMarshalling},
+		"with garbage":        {[][]Command{load[:last], {create("/x"), {Op: OpSync}}, {load[last], load[0], load[last]}}, true, znode.ErrDataInconsistency},
+	} {
+		var digests [2]uint64
+		for i := range digests {
+			g := newRig(t)
+			g.must(1, start("source"))
+			g.prepares = i == 0
+			var got znode.Error
+			for n, commands := range tt.entries {
+				commands = inTerms(1, commands)
+				if g.prepares && n == len(tt.entries)-1 {
+					g.m.Prepare(AppendEntry(nil, 1, []Batch{(&rig{next: map[Origin]uint64{}}).batch(Origin{9, 1}, commands...)}))
+					if early := g.m.prepared.state != nil; early != tt.early {
+						t.Errorf("%s: decoded before: %v, want %v", name, early, tt.early)
+					}
+				}
+				results := g.do(1, commands...)
+				got = results[len(results)-1].Code
+			}
+			if got != tt.want || g.m.prepared != (decoded{}) && tt.want == znode.OK {
+				t.Errorf("%s: %v, prepared %+v; want %v, and nothing that stays in memory", name, got, g.m.prepared, tt.want)
+			}
+			digests[i] = g.m.Digest()
+		}
+		if digests[0] != digests[1] {
+			t.Errorf("%s: digests %x and %x, want the same", name, digests[0], digests[1])
 		}
 	}
 }

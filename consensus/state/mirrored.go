@@ -50,6 +50,39 @@ func WriteMirrored(w io.Writer, r *replica.Replica) error {
 	return nil
 }
 
+// decoded is a state to be mirrored.
+type decoded struct {
+	from  *upload
+	parts uint64           // how many there were
+	sum   uint64           // that was asked for
+	state *replica.Replica // nil: the parts are none, or do not have the sum
+}
+
+// Prepare decodes the state that the next entry may load, which takes seconds and gives nothing to readers to see: they
+// may read meanwhile. Only the goroutine that calls Apply calls it.
+func (m *Machine) Prepare(entry []byte) {
+	m.prepared = decoded{}
+	if m.mirror == nil || m.upload == nil {
+		return
+	}
+	_, _ = VisitEntry(entry, func(_ Origin, _ uint64, c *Command) error { // Apply reports what is wrong with it
+		x := &c.Restore
+		if c.Op == OpMirror && c.Mirror == MirrorLoad && x.Upload == m.upload.id && x.Part == uint64(len(m.upload.parts)) {
+			m.prepared = m.upload.decode(x.Sum)
+		}
+		return nil
+	})
+}
+
+// decode decodes the state in u, if its sum is this one.
+func (u *upload) decode(sum uint64) decoded {
+	d := decoded{from: u, parts: uint64(len(u.parts)), sum: sum}
+	if u.sum() == sum {
+		d.state, _ = readMirrored(u.reader()) // all machines fail alike
+	}
+	return d
+}
+
 // readMirrored decodes what WriteMirrored has written, and compares it with the head.
 func readMirrored(in io.Reader) (*replica.Replica, error) {
 	var b [mirroredHead]byte
