@@ -96,27 +96,55 @@ func (s *Server) sessions() (string, error) {
 	return shared, err
 }
 
+// StatusError is an answer over HTTP that is not one of success.
+type StatusError struct {
+	Code int
+	Body string
+}
+
+// Error is the status with the body.
+func (e *StatusError) Error() string { return fmt.Sprintf("status %d: %s", e.Code, e.Body) }
+
+// Request sends a request to the HTTP port as the superuser, and returns the body of the answer, or a StatusError.
+func (s *Server) Request(method, target, body string) ([]byte, error) {
+	q, err := http.NewRequest(method, "http://"+s.HTTPAddr()+target, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	user, password, _ := strings.Cut(SuperCredentials, ":")
+	q.SetBasicAuth(user, password)
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	answer, err := io.ReadAll(r.Body)
+	if err == nil && r.StatusCode >= 300 {
+		err = &StatusError{r.StatusCode, string(answer)}
+	}
+	return answer, err
+}
+
+// AskLeader sends a request to the leader, as Request does, until it succeeds.
+func (e *Ensemble) AskLeader(method, target, body string) (answer []byte) {
+	e.t.Helper()
+	wait.Succeeds(e.t, method+" "+target, func() (err error) {
+		answer, err = e.Leader().Request(method, target, body)
+		return err
+	})
+	return answer
+}
+
 // ChangeMembers requests a change of the ensemble from a server, below /v1/cluster, until it has happened; enough
 // is a status that means so, beside those of success. It returns the answer.
 func ChangeMembers(t *testing.T, s *Server, method, path, body string, enough int) (answer []byte) {
 	t.Helper()
-	wait.Succeeds(t, method+" "+path, func() error {
-		q, err := http.NewRequest(method, "http://"+s.HTTPAddr()+"/v1/cluster"+path, strings.NewReader(body))
-		if err != nil {
-			return err
+	wait.Succeeds(t, method+" "+path, func() (err error) {
+		var status *StatusError
+		if answer, err = s.Request(method, "/v1/cluster"+path, body); errors.As(err, &status) && status.Code == enough {
+			err = nil
 		}
-		user, password, _ := strings.Cut(SuperCredentials, ":")
-		q.SetBasicAuth(user, password)
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			return err
-		}
-		defer r.Body.Close()
-		answer, _ = io.ReadAll(r.Body)
-		if r.StatusCode >= 300 && r.StatusCode != enough {
-			return fmt.Errorf("%s: %s", r.Status, answer)
-		}
-		return nil
+		return err
 	})
 	return answer
 }

@@ -14,13 +14,9 @@ import (
 // TestInterop_Java compiles and runs testdata/JavaChecks.java: the operations,
 // watches and recipes of ZooKeeper's own client.
 func TestInterop_Java(t *testing.T) {
-	javac := cluster.NeedTool(t, "/usr/bin/javac", "default-jdk-headless")
-	classPath, dir := cluster.ClassPath(t), t.TempDir()
-	run(t, dir, javac, "-encoding", "UTF-8", "-cp", classPath, "-d", dir, testdata(t, "JavaChecks.java"))
+	java := cluster.Java(t, "JavaChecks.java")
 	e := ensemble(t)
-	drive(t, e, dir, "java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-cp", dir+":"+classPath, "JavaChecks", e.ConnectString())
+	drive(t, e, t.TempDir(), append(java, "JavaChecks", e.ConnectString())...)
 }
 
 // cChecks compiles testdata/c_checks.c with a library of the multi-threaded C client.
@@ -30,8 +26,8 @@ func cChecks(t *testing.T, flags ...string) (program string) {
 	cluster.NeedTool(t, "/usr/include/zookeeper/zookeeper.h", "libzookeeper-mt-dev")
 	dir := t.TempDir()
 	program = filepath.Join(dir, "c_checks")
-	run(t, dir, append([]string{gcc, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DTHREADED", "-o", program,
-		testdata(t, "c_checks.c"), "-lpthread"}, flags...)...)
+	cluster.Execute(t, dir, append([]string{gcc, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-DTHREADED", "-o", program,
+		cluster.Testdata(t, "c_checks.c"), "-lpthread"}, flags...)...)
 	return program
 }
 
@@ -45,7 +41,7 @@ func cSecure(t *testing.T) (program string) {
 	cluster.NeedTool(t, "/usr/include/sasl/sasl.h", "libsasl2-dev libsasl2-modules libsasl2-modules-gssapi-mit libssl-dev dpkg-dev")
 	dir := t.TempDir()
 	library := filepath.Join(dir, "libzookeeper_secure.so")
-	run(t, dir, build, library)
+	cluster.Execute(t, dir, build, library)
 	return cChecks(t, "-DHAVE_OPENSSL_H", "-DHAVE_CYRUS_SASL_H", library, "-lsasl2")
 }
 
@@ -64,7 +60,7 @@ func TestInterop_C(t *testing.T) {
 	drive(t, e, dir, program, e.ConnectString())
 	t.Run("cli_mt", func(t *testing.T) {
 		cli := cluster.NeedTool(t, "/usr/lib/zookeeper/bin/cli_mt", "zookeeper-bin")
-		out := run(t, dir, cli, e.ConnectString(), "cmd:ls /")
+		out := cluster.Execute(t, dir, cli, e.ConnectString(), "cmd:ls /")
 		if !strings.Contains(out, "zookeeper") || !strings.Contains(out, "rc = 0") {
 			t.Errorf("cli_mt printed %s, want zookeeper and rc = 0", out)
 		}
@@ -82,7 +78,7 @@ func TestInterop_GoZookeeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, "go", "build", "-o", program, ".")
+	cluster.Execute(t, dir, "go", "build", "-o", program, ".")
 	if _, err := os.Stat(program); err != nil {
 		t.Fatal(err)
 	}
@@ -90,15 +86,10 @@ func TestInterop_GoZookeeper(t *testing.T) {
 	drive(t, e, t.TempDir(), program, e.ConnectString())
 }
 
-// python is Debian's, which has Debian's kazoo; another one first in the path
-// may not.
-const python = "/usr/bin/python3"
-
 // TestInterop_Kazoo runs testdata/kazoo_checks.py: kazoo's operations, watches
 // and recipes.
 func TestInterop_Kazoo(t *testing.T) {
-	cluster.NeedTool(t, python, "python3")
-	cluster.NeedTool(t, "/usr/lib/python3/dist-packages/kazoo", "python3-kazoo")
+	kazoo := cluster.Kazoo(t, "kazoo_checks.py")
 	e := ensemble(t)
-	drive(t, e, t.TempDir(), python, testdata(t, "kazoo_checks.py"), e.ConnectString())
+	drive(t, e, t.TempDir(), append(kazoo, e.ConnectString())...)
 }

@@ -30,7 +30,7 @@ type pair struct {
 // TestInterop_Curator makes Go recipes and Curator's compete for the same things.
 func TestInterop_Curator(t *testing.T) {
 	e := ensemble(t)
-	ctx, cancel := context.WithTimeout(t.Context(), programPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.ProgramPatience)
 	defer cancel()
 	c, err := client.Connect(ctx, e.ConnectString(), client.WithSessionTimeout(10*time.Second))
 	if err != nil {

@@ -9,25 +9,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 )
 
-const (
-	// programPatience is how long a client's program may take in all, on a
-	// machine that is busy with other tests.
-	programPatience = 4 * time.Minute
-	// maxLine bounds a line of a program.
-	maxLine = 1 << 20
-	// stderrTail is how much of what a program logs is shown after a failure.
-	stderrTail = 8 << 10
-)
+// maxLine bounds a line of a program.
+const maxLine = 1 << 20
 
 // againstVariable, when it is "zookeeper", puts a real ZooKeeper ensemble in
 // the place of zk-lite, which shows whether the checks themselves are right.
@@ -75,9 +64,9 @@ type message struct {
 // its checks, and compares the replicas.
 func drive(t *testing.T, e *cluster.Ensemble, dir string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), programPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.ProgramPatience)
 	defer cancel()
-	c := command(ctx, dir, args...)
+	c := cluster.Command(ctx, dir, args...)
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -101,19 +90,9 @@ func drive(t *testing.T, e *cluster.Ensemble, dir string, args ...string) {
 	}
 	if t.Failed() {
 		text, err := os.ReadFile(logged.Name())
-		t.Logf("what %s logged: %s, %v", args[0], text[max(0, len(text)-stderrTail):], err)
+		t.Logf("what %s logged: %s, %v", args[0], text[max(0, len(text)-cluster.ProgramTail):], err)
 	}
 	atRest(t, e)
-}
-
-// command is a process that ends with the test, and its children with it.
-func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, args[0], args[1:]...)
-	c.Dir = dir
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = time.Second
-	return c
 }
 
 // converse reads a program's output until it ends, and executes its requests.
@@ -169,27 +148,4 @@ func kill(t *testing.T, e *cluster.Ensemble, addr string) {
 		}
 	}
 	t.Fatalf("the program asked to kill %q, which is none of %s", addr, e.ConnectString())
-}
-
-// testdata is the absolute path of a file in testdata.
-func testdata(t *testing.T, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// run runs a program to its end and returns what it printed; it fails the test
-// if the program fails.
-func run(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), programPatience)
-	defer cancel()
-	out, err := command(ctx, dir, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("command %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -169,20 +168,9 @@ func (m *mirrorKit) follow(l *load) (now body.Mirror) {
 func (m *mirrorKit) compare(s *cluster.Server, want []znodeOf) {
 	m.Helper()
 	get := func(target string, into any) error {
-		q, err := http.NewRequest(http.MethodGet, "http://"+s.HTTPAddr()+target, http.NoBody)
+		text, err := s.Request(http.MethodGet, target, "")
 		if err != nil {
 			return err
-		}
-		user, password, _ := strings.Cut(cluster.SuperCredentials, ":")
-		q.SetBasicAuth(user, password)
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			return err
-		}
-		defer r.Body.Close()
-		text, err := io.ReadAll(r.Body)
-		if err != nil || r.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: %s: %s, %w", target, r.Status, text, err)
 		}
 		return json.Unmarshal(text, into)
 	}

@@ -3,12 +3,7 @@
 package interop_test
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -20,8 +15,9 @@ import (
 // peer is a Java process with Curator's recipes (testdata/CuratorPeer.java) that executes
 // commands.
 type peer struct {
-	t   *testing.T
-	in  io.Writer
+	t       *testing.T
+	program *cluster.Program
+
 	mu  sync.Mutex // protects the fields below
 	ids int
 	got map[string][]string // output of each id that no one has asked for yet
@@ -36,59 +32,14 @@ type deed struct {
 // startPeer compiles and starts the process. It ends with the test.
 func startPeer(t *testing.T, e *cluster.Ensemble) *peer {
 	t.Helper()
-	const packages = "libcurator-recipes-java libcurator-framework-java libcurator-client-java"
-	javac := cluster.NeedTool(t, "/usr/bin/javac", "default-jdk-headless")
-	classPath, dir := cluster.ClassPath(t), t.TempDir()
-	for _, jar := range []string{"curator-recipes", "curator-framework", "curator-client", "guava"} {
-		classPath += ":" + cluster.NeedTool(t, "/usr/share/java/"+jar+".jar", packages)
-	}
-	run(t, dir, javac, "-encoding", "UTF-8", "-nowarn", "-cp", classPath, "-d", dir, testdata(t, "CuratorPeer.java"))
-	c := command(t.Context(), dir, "java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-cp", dir+":"+classPath, "CuratorPeer", e.ConnectString())
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	logged, err := os.Create(filepath.Join(dir, "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Stderr = logged
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &peer{t: t, in: in, got: map[string][]string{}}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			id, text, _ := strings.Cut(lines.Text(), " ")
-			p.mu.Lock()
-			p.got[id] = append(p.got[id], text)
-			p.mu.Unlock()
-		}
-	}()
-	t.Cleanup(func() { p.end(c, in, ended, logged) })
+	p := &peer{t: t, got: map[string][]string{}}
+	p.program = cluster.StartProgram(t, func(line string) {
+		id, text, _ := strings.Cut(line, " ")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.got[id] = append(p.got[id], text)
+	}, append(cluster.Java(t, "CuratorPeer.java"), "CuratorPeer", e.ConnectString())...)
 	return p
-}
-
-func (p *peer) end(c *exec.Cmd, in io.Closer, ended <-chan struct{}, logged *os.File) {
-	in.Close() // its sign to end
-	<-ended
-	// The test's context may have ended before, and killed it.
-	if err := c.Wait(); err != nil && p.t.Context().Err() == nil {
-		p.t.Errorf("the peer: %v", err)
-	}
-	if p.t.Failed() {
-		text, err := os.ReadFile(logged.Name())
-		p.t.Logf("what the peer logged: %s, %v", text[max(0, len(text)-stderrTail):], err)
-	}
-	logged.Close()
 }
 
 // begin has the peer begin something.
@@ -104,9 +55,7 @@ func (p *peer) begin(words ...any) *deed {
 
 func (d *deed) say(words ...any) {
 	d.p.t.Helper()
-	if _, err := fmt.Fprintln(d.p.in, append([]any{d.id}, words...)...); err != nil {
-		d.p.t.Fatalf("telling the peer %v: %v", words, err)
-	}
+	d.p.program.Say(append([]any{d.id}, words...)...)
 }
 
 // next waits for the next output of a deed.

@@ -17,23 +17,17 @@ func readOnlyEnsemble(t *testing.T) *cluster.Ensemble {
 // TestInterop_ReadOnly_Java runs testdata/ReadOnlyChecks.java: clients with canBeReadOnly, whose majority dies and comes
 // back.
 func TestInterop_ReadOnly_Java(t *testing.T) {
-	javac := cluster.NeedTool(t, "/usr/bin/javac", "default-jdk-headless")
-	classPath, dir := cluster.ClassPath(t), t.TempDir()
-	run(t, dir, javac, "-encoding", "UTF-8", "-cp", classPath, "-d", dir,
-		testdata(t, "JavaChecks.java"), testdata(t, "ReadOnlyChecks.java"))
+	java := cluster.Java(t, "JavaChecks.java", "ReadOnlyChecks.java")
 	e := readOnlyEnsemble(t)
-	drive(t, e, dir, "java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-cp", dir+":"+classPath, "ReadOnlyChecks", e.ConnectString())
+	drive(t, e, t.TempDir(), append(java, "ReadOnlyChecks", e.ConnectString())...)
 }
 
 // TestInterop_ReadOnly_Kazoo runs testdata/readonly_checks.py: clients with read_only, whose majority dies and comes
 // back.
 func TestInterop_ReadOnly_Kazoo(t *testing.T) {
-	cluster.NeedTool(t, python, "python3")
-	cluster.NeedTool(t, "/usr/lib/python3/dist-packages/kazoo", "python3-kazoo")
+	kazoo := cluster.Kazoo(t, "readonly_checks.py")
 	e := readOnlyEnsemble(t)
-	drive(t, e, t.TempDir(), python, testdata(t, "readonly_checks.py"), e.ConnectString())
+	drive(t, e, t.TempDir(), append(kazoo, e.ConnectString())...)
 }
 
 // TestInterop_ReadOnly_C does the same with ZOO_READONLY.

@@ -17,22 +17,6 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
 )
 
-// kazooReconfig replaces the servers by others, after a version that is not the present one was refused.
-const kazooReconfig = `
-import sys
-from kazoo.client import KazooClient
-from kazoo import exceptions as ke
-c = KazooClient(sys.argv[1], auth_data=[("digest", "super:integration")])
-c.start()
-try:
-    c.reconfig(joining=None, leaving=None, new_members=sys.argv[2], from_config=1)
-except ke.BadVersionError:
-    print("refused")
-data, stat = c.reconfig(joining=None, leaving=None, new_members=sys.argv[2])
-print(data.decode(), stat.version, c.get("/zookeeper/config")[0] == data)
-c.stop()
-`
-
 // TestInterop_Reconfig replaces three servers by three others, with one command of each tool, while a client writes:
 // nothing acknowledged is lost, and its session goes on.
 func TestInterop_Reconfig(t *testing.T) {
@@ -45,7 +29,7 @@ func TestInterop_Reconfig(t *testing.T) {
 	for _, jar := range []string{"curator-framework", "curator-client", "guava"} {
 		curator += ":" + cluster.NeedTool(t, "/usr/share/java/"+jar+".jar", "libcurator-framework-java libcurator-client-java")
 	}
-	run(t, dir, javac, "-encoding", "UTF-8", "-nowarn", "-cp", curator, "-d", dir, testdata(t, "Reconfig.java"))
+	cluster.Execute(t, dir, javac, "-encoding", "UTF-8", "-nowarn", "-cp", curator, "-d", dir, cluster.Testdata(t, "Reconfig.java"))
 	java := func(classPath string, args ...string) []string {
 		return append([]string{"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", dir + ":" + classPath}, args...)
@@ -55,7 +39,7 @@ func TestInterop_Reconfig(t *testing.T) {
 		replace func(t *testing.T, servers, members string) (output string)
 	}{
 		{"zkCli", func(t *testing.T, servers, members string) string {
-			c := command(t.Context(), dir, java(jars, "org.apache.zookeeper.ZooKeeperMain", "-waitforconnection", "-server", servers)...)
+			c := cluster.Command(t.Context(), dir, java(jars, "org.apache.zookeeper.ZooKeeperMain", "-waitforconnection", "-server", servers)...)
 			c.Stdin = strings.NewReader("addauth digest " + cluster.SuperCredentials + "\nreconfig -v 1 -members " + members +
 				"\nreconfig -members " + members + "\nconfig\nquit\n")
 			out, err := c.CombinedOutput()
@@ -68,14 +52,13 @@ func TestInterop_Reconfig(t *testing.T) {
 			return string(out)
 		}},
 		{"kazoo", func(t *testing.T, servers, members string) string {
-			cluster.NeedTool(t, "/usr/lib/python3/dist-packages/kazoo", "python3-kazoo")
-			return run(t, dir, python, "-c", kazooReconfig, servers, members)
+			return cluster.Execute(t, dir, append(cluster.Kazoo(t, "kazoo_reconfig.py"), servers, members)...)
 		}},
 		{"ZooKeeperAdmin", func(t *testing.T, servers, members string) string {
-			return run(t, dir, java(jars+":"+curator, "Reconfig", "admin", servers, members)...)
+			return cluster.Execute(t, dir, java(jars+":"+curator, "Reconfig", "admin", servers, members)...)
 		}},
 		{"Curator", func(t *testing.T, servers, members string) string {
-			return run(t, dir, java(curator, "Reconfig", "curator", servers, members)...)
+			return cluster.Execute(t, dir, java(curator, "Reconfig", "curator", servers, members)...)
 		}},
 	} {
 		t.Run(tool.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,14 +45,10 @@ func writeFile(t *testing.T, name, text string) string {
 // javaSASL compiles the checks of the Java client and returns its command, without the program's arguments.
 func javaSASL(t *testing.T) func(jaas string, tls bool, flags ...string) []string {
 	t.Helper()
-	javac := cluster.NeedTool(t, "/usr/bin/javac", "default-jdk-headless")
-	classPath, classes := cluster.ClassPath(t), t.TempDir()
-	run(t, classes, javac, "-encoding", "UTF-8", "-cp", classPath, "-d", classes,
-		testdata(t, "JavaChecks.java"), testdata(t, "SaslChecks.java"))
+	java := cluster.Java(t, "JavaChecks.java", "SaslChecks.java")
 	return func(jaas string, tls bool, flags ...string) []string {
-		command := []string{"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-			"-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dzookeeper.fips-mode=false",
-			"-Djava.security.auth.login.config=" + writeFile(t, "client.jaas", jaas)}
+		command := append(slices.Clone(java), "-Dzookeeper.fips-mode=false",
+			"-Djava.security.auth.login.config="+writeFile(t, "client.jaas", jaas))
 		if dir := os.Getenv(tlsVariable); tls {
 			const ssl = "-Dzookeeper.ssl."
 			command = append(command, "-Dzookeeper.client.secure=true",
@@ -59,16 +56,15 @@ func javaSASL(t *testing.T) func(jaas string, tls bool, flags ...string) []strin
 				ssl+"keyStore.location="+dir+"/client.pem", ssl+"keyStore.type=PEM", ssl+"keyStore.password=",
 				ssl+"trustStore.location="+dir+"/ca.pem", ssl+"trustStore.type=PEM", ssl+"trustStore.password=")
 		}
-		return append(append(command, flags...), "-cp", classes+":"+classPath, "SaslChecks")
+		return append(append(command, flags...), "SaslChecks")
 	}
 }
 
 // kazooSASL is kazoo's command, without the program's arguments.
 func kazooSASL(t *testing.T, tls bool) []string {
 	t.Helper()
-	cluster.NeedTool(t, python, "python3")
 	for dir, name := range map[string]string{
-		"kazoo": "python3-kazoo", "puresasl": "python3-pure-sasl", "kerberos*.so": "python3-kerberos",
+		"puresasl": "python3-pure-sasl", "kerberos*.so": "python3-kerberos",
 	} {
 		cluster.NeedTool(t, "/usr/lib/python3/dist-packages/"+dir, name)
 	}
@@ -76,7 +72,7 @@ func kazooSASL(t *testing.T, tls bool) []string {
 	if !tls {
 		command = append(command, tlsVariable+"=")
 	}
-	return append(command, python, testdata(t, "sasl_checks.py"))
+	return append(command, cluster.Kazoo(t, "sasl_checks.py")...)
 }
 
 // TestInterop_SASL_Digest: Java and kazoo with DIGEST-MD5, with and without TLS, and C without: ACLs, a watch, a session that moves
@@ -147,8 +143,8 @@ func newRealm(t *testing.T) *realm {
   key_stash_file = %[2]s/stash
  }
 `, port, r.dir)))
-	run(t, r.dir, kdb, "create", "-s", "-P", "master", "-r", "TEST.ZK")
-	server := command(t.Context(), r.dir, kdc, "-n", "-r", "TEST.ZK")
+	cluster.Execute(t, r.dir, kdb, "create", "-s", "-P", "master", "-r", "TEST.ZK")
+	server := cluster.Command(t.Context(), r.dir, kdc, "-n", "-r", "TEST.ZK")
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +156,8 @@ func newRealm(t *testing.T) *realm {
 func (r *realm) keytab(t *testing.T, principal string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keytab")
-	run(t, r.dir, "/usr/sbin/kadmin.local", "-r", "TEST.ZK", "addprinc", "-randkey", principal)
-	run(t, r.dir, "/usr/sbin/kadmin.local", "-r", "TEST.ZK", "ktadd", "-k", path, principal)
+	cluster.Execute(t, r.dir, "/usr/sbin/kadmin.local", "-r", "TEST.ZK", "addprinc", "-randkey", principal)
+	cluster.Execute(t, r.dir, "/usr/sbin/kadmin.local", "-r", "TEST.ZK", "ktadd", "-k", path, principal)
 	return path
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -62,10 +63,9 @@ func secured(t *testing.T, e *cluster.Ensemble) {
 // TestInterop_TLS_Kazoo, and the next ones, run all checks of a client over TLS with certificates on both sides:
 // operations, watches, sessions that move to another server when theirs is killed.
 func TestInterop_TLS_Kazoo(t *testing.T) {
-	cluster.NeedTool(t, python, "python3")
-	cluster.NeedTool(t, "/usr/lib/python3/dist-packages/kazoo", "python3-kazoo")
+	kazoo := cluster.Kazoo(t, "kazoo_checks.py")
 	e, _, _, _ := secure(t)
-	drive(t, e, t.TempDir(), python, testdata(t, "kazoo_checks.py"), e.ConnectString())
+	drive(t, e, t.TempDir(), append(kazoo, e.ConnectString())...)
 	secured(t, e)
 }
 
@@ -77,7 +77,7 @@ func TestInterop_TLS_GoZookeeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, "go", "build", "-o", program, ".")
+	cluster.Execute(t, dir, "go", "build", "-o", program, ".")
 	e, _, _, _ := secure(t)
 	drive(t, e, t.TempDir(), program, e.ConnectString())
 	secured(t, e)
@@ -85,9 +85,7 @@ func TestInterop_TLS_GoZookeeper(t *testing.T) {
 
 // The Java client takes PEM and JKS.
 func TestInterop_TLS_Java(t *testing.T) {
-	javac := cluster.NeedTool(t, "/usr/bin/javac", "default-jdk-headless")
-	classPath, classes := cluster.ClassPath(t), t.TempDir()
-	run(t, classes, javac, "-encoding", "UTF-8", "-cp", classPath, "-d", classes, testdata(t, "JavaChecks.java"))
+	java := cluster.Java(t, "JavaChecks.java")
 	for _, kind := range []string{"PEM", "JKS"} {
 		t.Run(kind, func(t *testing.T) {
 			e, dir, ca, client := secure(t)
@@ -97,12 +95,11 @@ func TestInterop_TLS_Java(t *testing.T) {
 				writeJKS(t, key, trust, password, ca, client)
 			}
 			const ssl = "-Dzookeeper.ssl."
-			drive(t, e, t.TempDir(), "java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-				"-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-				"-Dzookeeper.client.secure=true", "-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
+			drive(t, e, t.TempDir(), append(slices.Clone(java), "-Dzookeeper.client.secure=true",
+				"-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
 				ssl+"keyStore.location="+key, ssl+"keyStore.password="+password, ssl+"keyStore.type="+kind,
 				ssl+"trustStore.location="+trust, ssl+"trustStore.password="+password, ssl+"trustStore.type="+kind,
-				"-cp", classes+":"+classPath, "JavaChecks", e.ConnectString())
+				"JavaChecks", e.ConnectString())...)
 			secured(t, e)
 		})
 	}

@@ -125,7 +125,7 @@ func TestInterop_ZkCLI(t *testing.T) {
 		fmt.Fprintf(&script, "%s\nstat /marker-%d\n", s.command, i)
 	}
 	script.WriteString("quit\n")
-	c := command(t.Context(), t.TempDir(), zkCLI, "-waitforconnection", "-server", e.Server(2).Addr())
+	c := cluster.Command(t.Context(), t.TempDir(), zkCLI, "-waitforconnection", "-server", e.Server(2).Addr())
 	c.Stdin = strings.NewReader(script.String())
 	output, err := c.CombinedOutput()
 	text := string(output)
@@ -145,7 +145,7 @@ func TestInterop_ZkCLI(t *testing.T) {
 		text = rest
 	}
 	t.Run("one command", func(t *testing.T) {
-		out := run(t, t.TempDir(), zkCLI, "-server", e.ConnectString(), "get", "/zookeeper/config")
+		out := cluster.Execute(t, t.TempDir(), zkCLI, "-server", e.ConnectString(), "get", "/zookeeper/config")
 		for i, s := range e.Servers() { // whose zoo.cfgs have no client parts
 			if line := fmt.Sprintf("participant;%s\n", s.Addr()); !strings.Contains(out, line) {
 				t.Errorf("the configuration of server %d is not there: %s", i+1, out)

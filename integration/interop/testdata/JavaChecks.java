@@ -478,6 +478,7 @@ public class JavaChecks {
       Events one = new Events(), tree = new Events();
       c.zk.create("/pw", null, OPEN, CreateMode.PERSISTENT);
       c.zk.addWatch("/pw", one, AddWatchMode.PERSISTENT);
+      d.sync(); // else its server may create the znode after the watch
       d.zk.addWatch("/pw", tree, AddWatchMode.PERSISTENT_RECURSIVE);
       other.sync();
       for (int i = 0; i < 3; i++) {
