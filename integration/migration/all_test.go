@@ -35,3 +35,11 @@ func origins() (all []origin) {
 
 // homes are the versions that take the data back.
 func homes() []string { return []string{zookeeper.V38, zookeeper.V39} }
+
+// timed are the versions whose cut-over is measured; "" is Debian's.
+func timed() []string { return []string{"", zookeeper.V38, zookeeper.V39} }
+
+// killings are the servers that are killed during cut-overs, and everyClient is whether clients of all kinds are there.
+func killings() []killing { return everyKilling() }
+
+const everyClient = true

@@ -17,3 +17,13 @@ func origins() []origin {
 
 // homes are the versions that take the data back.
 func homes() []string { return []string{zookeeper.V39} }
+
+// timed are the versions whose cut-over is measured.
+func timed() []string { return []string{zookeeper.V39} }
+
+// killings are some of the servers that are killed during cut-overs, with clients of Go alone.
+func killings() []killing {
+	return []killing{{phaseServing, true, true}, {phaseHalfway, false, true}, {phaseGoing, true, true}}
+}
+
+const everyClient = false

@@ -3,12 +3,8 @@
 package migration_test
 
 import (
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -22,9 +18,6 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
 	"github.com/zk-lite/zk-lite/migration/datadir"
-	"github.com/zk-lite/zk-lite/migration/replica"
-	"github.com/zk-lite/zk-lite/session"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 var (
@@ -88,7 +81,7 @@ func (c *mirrorCase) run(t *testing.T) {
 		from = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", e.Servers[0].Port, e.Servers[1].Port,
 			e.Servers[2].Port)
 	}
-	askMirror(t, z, http.MethodPost, fmt.Sprintf(`{"from":["%s"]}`, strings.ReplaceAll(from, ",", `","`)))
+	beginMirror(t, z, from)
 	following(t, z)
 	t.Logf("follows after %v", time.Since(begin))
 	kills := 0
@@ -100,7 +93,7 @@ func (c *mirrorCase) run(t *testing.T) {
 		leader.Start()
 		if !c.sound && kills%2 == 1 {
 			s := z.Leader()
-			t.Logf("before server %d is killed: %s", s.ID, show(askMirror(t, z, http.MethodGet, "")))
+			t.Logf("before server %d is killed: %s", s.ID, show(mirrorOf(t, z)))
 			s.Restart()
 		}
 	}
@@ -124,7 +117,7 @@ func compareMirror(t *testing.T, e *zookeeper.Ensemble, z *cluster.Ensemble, l *
 	l.checkKept(want.znodes)
 	var m body.Mirror
 	wait.Succeeds(t, "the mirror has all transactions", func() error {
-		if m = askMirror(t, z, http.MethodGet, ""); m.Zxid != want.zxid.String() {
+		if m = mirrorOf(t, z); m.Zxid != want.zxid.String() {
 			return fmt.Errorf("%s, want zxid %v", show(m), want.zxid)
 		}
 		return nil
@@ -158,56 +151,6 @@ func compareMirror(t *testing.T, e *zookeeper.Ensemble, z *cluster.Ensemble, l *
 	}
 }
 
-// show is the status as clients see it.
-func show(m body.Mirror) string {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
-}
-
-// following waits until the mirror has what the origin had.
-func following(t *testing.T, z *cluster.Ensemble) {
-	t.Helper()
-	wait.Succeeds(t, "the mirror follows", func() error {
-		if m := askMirror(t, z, http.MethodGet, ""); m.State != "following" {
-			return errors.New(show(m))
-		}
-		return nil
-	})
-}
-
-// askMirror sends a request to /v1/mirror until it succeeds.
-func askMirror(t *testing.T, z *cluster.Ensemble, method, text string) (m body.Mirror) {
-	t.Helper()
-	wait.Succeeds(t, method+" /v1/mirror", func() error {
-		q, err := http.NewRequest(method, "http://"+z.Leader().HTTPAddr()+"/v1/mirror", strings.NewReader(text))
-		if err != nil {
-			return err
-		}
-		user, password, _ := strings.Cut(cluster.SuperCredentials, ":")
-		q.SetBasicAuth(user, password)
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			return err
-		}
-		defer r.Body.Close()
-		answer, err := io.ReadAll(r.Body)
-		if err == nil && r.StatusCode >= 300 {
-			err = errors.New(r.Status + ": " + string(answer))
-		}
-		if err != nil || len(answer) == 0 {
-			return err
-		}
-		if err = json.Unmarshal(answer, &m); err == nil && m.Fault != "" {
-			t.Fatalf("the mirror has stopped: %s", answer)
-		}
-		return err
-	})
-	return m
-}
-
 // cpu is the time that the processors have spent on all servers' present processes.
 func cpu(t *testing.T, z *cluster.Ensemble) (sum time.Duration) {
 	t.Helper()
@@ -230,30 +173,13 @@ func cpu(t *testing.T, z *cluster.Ensemble) (sum time.Duration) {
 // TestMirror_Million: what it takes to begin with a million znodes.
 func TestMirror_Million(t *testing.T) {
 	const n = 1_000_000
-	r := replica.New(znode.NewTree(), session.NewTable(), 0)
-	add := func(path string, data []byte) {
-		r.Zxid++
-		c := replica.Change{Op: replica.OpCreate, Path: path, Data: data, ACL: znode.OpenACL, Creates: -1}
-		if err := r.Apply(new(znode.Txn), &replica.Txn{Zxid: r.Zxid, Change: c}, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := range n {
-		if i%1000 == 0 {
-			add(fmt.Sprintf("/dir-%d", i/1000), nil)
-		}
-		add(fmt.Sprintf("/dir-%d/node-%05d", i/1000, i), make([]byte, 100))
-	}
-	dir := t.TempDir()
-	if _, err := datadir.WriteSnapshot(dir, r); err != nil {
-		t.Fatal(err)
-	}
+	dir, r := znodes(t, n)
 	want := r.Digest()
 	e := zookeeper.Run(t, zookeeper.Options{Version: zookeeper.V39, Servers: 3, Data: dir,
 		Flags: append(javaFlags(), "-Xmx1500m")})
 	z := cluster.Start(t, 3, cluster.Options{})
 	begin, spent := time.Now(), cpu(t, z)
-	askMirror(t, z, http.MethodPost, fmt.Sprintf(`{"from":["%s"]}`, strings.ReplaceAll(e.Quorum(), ",", `","`)))
+	beginMirror(t, z, e.Quorum())
 	following(t, z)
 	t.Logf("%d znodes after %v, %v of CPU", n, time.Since(begin), cpu(t, z)-spent)
 	for _, s := range z.Servers() {

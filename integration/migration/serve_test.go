@@ -5,8 +5,6 @@ package migration_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +28,7 @@ type serving struct {
 func TestServe(t *testing.T) {
 	s := serving{t, zookeeper.Run(t, zookeeper.Options{Servers: 3, Version: zookeeper.V38, Config: config(), Flags: javaFlags()}),
 		cluster.Start(t, 3, cluster.Options{})}
-	s.ask(http.MethodPost, fmt.Sprintf(`{"from":["%s"]}`, strings.ReplaceAll(s.origin.Quorum(), ",", `","`)))
+	beginMirror(t, s.mirror, s.origin.Quorum())
 	for _, step := range []struct {
 		name string
 		run  func(s serving)
@@ -340,8 +338,8 @@ func (s serving) same() {
 			s.Errorf("server %d shows\n%s\nwant\n%s", n, x, y)
 		}
 	}
-	if text := s.ask(http.MethodGet, ""); !strings.Contains(text, `"differing":0`) {
-		s.Errorf("%s, want no digest that differs", text)
+	if m := mirrorOf(s.T, s.mirror); m.Digests.Compared == 0 || m.Digests.Differing != 0 {
+		s.Errorf("%s, want digests, none that differs", show(m))
 	}
 }
 
@@ -353,29 +351,4 @@ func shownOf(all []cluster.Znode) string {
 		}
 	}
 	return b.String()
-}
-
-// ask sends a request to /v1/mirror until it succeeds.
-func (s serving) ask(method, text string) (answer string) {
-	s.Helper()
-	wait.Succeeds(s.T, method+" /v1/mirror", func() error {
-		q, err := http.NewRequest(method, "http://"+s.mirror.Leader().HTTPAddr()+"/v1/mirror", strings.NewReader(text))
-		if err != nil {
-			return err
-		}
-		user, password, _ := strings.Cut(cluster.SuperCredentials, ":")
-		q.SetBasicAuth(user, password)
-		r, err := http.DefaultClient.Do(q)
-		if err != nil {
-			return err
-		}
-		defer r.Body.Close()
-		b, err := io.ReadAll(r.Body)
-		if err == nil && r.StatusCode >= 300 {
-			err = errors.New(r.Status + ": " + string(b))
-		}
-		answer = string(b)
-		return err
-	})
-	return answer
 }
