@@ -25,7 +25,7 @@ import (
 // Clients of other languages print what happens, a line each, after their name, and so do those of Go:
 //
 //	holds SESSION            it has its lock, its ephemeral and its watches, and begins to write
-//	ack PATH ZXID TIME       a znode was acknowledged, at a time in nanoseconds of the machine's clock
+//	ack PATH ZXID TIME       a znode was acknowledged, at a time in microseconds of the machine's clock
 //	state STATE              of the session or the connection, by the client's own name
 //	saw data, saw child      the watches have fired
 //	stopped SESSION          it writes no more, and still holds all
@@ -56,11 +56,11 @@ func (m *mover) hear(t testing.TB, words ...string) {
 	switch {
 	case len(words) == 4 && words[0] == "ack":
 		zxid, err1 := strconv.ParseInt(words[2], 10, 64)
-		nanos, err2 := strconv.ParseInt(words[3], 10, 64)
+		micros, err2 := strconv.ParseInt(words[3], 10, 64)
 		if err1 != nil || err2 != nil {
 			t.Errorf("%s says %q, want a zxid and a time", m.name, words)
 		}
-		m.acked = append(m.acked, ack{words[1], client.Zxid(zxid), time.Unix(0, nanos)})
+		m.acked = append(m.acked, ack{words[1], client.Zxid(zxid), time.UnixMicro(micros)})
 	case len(words) == 2 && words[0] == "state":
 		m.states = append(m.states, words[1])
 	case len(words) == 2 && words[0] == "saw":
@@ -213,7 +213,7 @@ func (m *mover) goes(ctx context.Context, t *testing.T, c *client.Client) error 
 	for ctx.Err() == nil {
 		// The outcome of one whose connection broke is not known.
 		if path, stat, err := c.Create(ctx, "/q/n-", []byte("data"), client.PersistentSequential); err == nil {
-			m.hear(t, "ack", path, fmt.Sprint(int64(stat.Czxid)), fmt.Sprint(time.Now().UnixNano()))
+			m.hear(t, "ack", path, fmt.Sprint(int64(stat.Czxid)), fmt.Sprint(time.Now().UnixMicro()))
 		}
 	}
 	m.hear(t, "stopped", c.SessionID().String())

@@ -45,7 +45,7 @@ public class CuratorMover {
 
   static void acknowledged(String who, String path, Stat stat) {
     Instant now = Instant.now();
-    say(who, "ack", path, stat.getCzxid(), now.getEpochSecond() * 1_000_000_000L + now.getNano());
+    say(who, "ack", path, stat.getCzxid(), now.getEpochSecond() * 1_000_000 + now.getNano() / 1000);
   }
 
   static String hex(long session) {

@@ -28,7 +28,7 @@ def write():
     while not stopped.is_set():
         try:
             path, stat = client.create("/q/n-", b"data", sequence=True, include_data=True)
-            say("ack", path, stat.czxid, time.time_ns())
+            say("ack", path, stat.czxid, time.time_ns() // 1000)
         except (ke.ConnectionLoss, ke.ConnectionClosedError, ke.SessionExpiredError, ke.OperationTimeoutError,
                 KazooTimeoutError):
             stopped.wait(0.01)  # the outcome is not known; without a connection it fails at once
