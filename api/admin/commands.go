@@ -93,9 +93,9 @@ func (h *commands) list(q *rest.Request) error {
 
 // run carries out a command. Its errors are in the field error, as ZooKeeper's
 // are, except that an unknown command is 404.
-func (h *commands) run(q *rest.Request) error { return h.carryOut(q, h.all()) }
+func (h *commands) run(q *rest.Request) error { return runCommand(q, h.cfg.ReadOnly, h.all()) }
 
-func (h *commands) carryOut(q *rest.Request, all []command) error {
+func runCommand(q *rest.Request, readOnly *server.ReadOnlyMode, all []command) error {
 	name := q.Vars["command"]
 	i := slices.IndexFunc(all, func(c command) bool { return slices.Contains(c.names, name) })
 	if i < 0 {
@@ -109,7 +109,7 @@ func (h *commands) carryOut(q *rest.Request, all []command) error {
 	}
 	c := all[i]
 	out := object{"command": c.names[0], "error": nil}
-	if srv := q.Core.Server; !c.lame && !srv.Serving() && !h.cfg.ReadOnly.On() {
+	if srv := q.Core.Server; !c.lame && !srv.Serving() && !readOnly.On() {
 		out["error"] = "This ZooKeeper instance is not currently serving requests"
 		return q.Answer(http.StatusOK, out)
 	}

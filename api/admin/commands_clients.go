@@ -115,12 +115,15 @@ func (h *commands) statReset(q *rest.Request, out object) error {
 	return nil
 }
 
-// shed disconnects a share of this server's clients (ZooKeeper 3.10).
-func (h *commands) shed(q *rest.Request) error {
-	return h.carryOut(q, []command{{[]string{"shed_connections", "shed"}, false, h.runShed}})
+// shedding is the command that disconnects a share of this server's clients (ZooKeeper 3.10).
+func shedding(cfg *Config) func(*rest.Request) error {
+	return func(q *rest.Request) error {
+		return runCommand(q, cfg.ReadOnly, []command{{[]string{"shed_connections", "shed"}, false,
+			func(q *rest.Request, out object) error { return shed(q, out, cfg.Shed) }}})
+	}
 }
 
-func (h *commands) runShed(q *rest.Request, out object) error {
+func shed(q *rest.Request, out object, clients func(percent int) int) error {
 	var body struct {
 		Percentage *int `json:"percentage"`
 	}
@@ -132,10 +135,10 @@ func (h *commands) runShed(q *rest.Request, out object) error {
 		return rest.BadRequest("percentage", `it is missing; send {"percentage": 20} to disconnect a fifth`)
 	case *p < 0 || *p > 100:
 		return rest.BadRequest("percentage", "%d is not between 0 and 100", *p)
-	case h.cfg.Shed == nil:
+	case clients == nil:
 		out["error"] = "this server has no ZooKeeper port"
 	default:
-		out["connections_shed"], out["percentage_requested"] = h.cfg.Shed(*p), *p
+		out["connections_shed"], out["percentage_requested"] = clients(*p), *p
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (h *handlers) routes() []rest.Route {
 		rest.LocalOp(get, "/metrics", h.monitor.getMetrics).For(rest.Open).Anywhere(),
 		rest.LocalOp(get, "/commands", h.commands.list).For(rest.Open),
 		rest.LocalOp(get, "/commands/{command}", h.commands.run, "traceMask").For(rest.Open),
-		rest.LocalOp(post, "/commands/{command}", h.commands.shed).For(rest.Administrators),
+		rest.LocalOp(post, "/commands/{command}", shedding(h.commands.cfg)).For(rest.Administrators),
 
 		rest.LocalOp(get, "/v1/history", h.monitor.getHistory, "since").Anywhere(),
 		rest.LocalOp(get, "/v1/servers", h.cluster.listServers),
