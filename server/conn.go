@@ -10,7 +10,6 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/internal/fifo"
-	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -355,38 +354,6 @@ func (c *Conn) Close(reason string) {
 	if c.server.conns.remove(c, id) {
 		c.server.expired.Disconnected(id, reason, watches)
 	}
-}
-
-// OpenSession asks for a new session. op.Done gets the result; on OK the
-// connection carries the session from then on.
-func (c *Conn) OpenSession(timeout time.Duration, op Op) error {
-	if s := c.server; s.cfg.LocalSessions && !s.Source.on.Load() {
-		return c.openLocal(timeout, op)
-	}
-	return c.Write(c.newSession(timeout), op)
-}
-
-// newSession is Server.NewSession for a client of ZooKeeper's protocol.
-func (c *Conn) newSession(timeout time.Duration) *state.Command {
-	x := c.server.NewSession(timeout)
-	if c.server.cfg.CompatiblePasswords {
-		x.Password = session.CompatiblePassword(x.Session)
-	}
-	return x
-}
-
-// AttachSession asks for a session that exists. op.Done gets the result:
-// ErrSessionExpired when there is none with this password. Because the request
-// goes through the log, this server has then applied everything that the
-// client may have seen elsewhere.
-func (c *Conn) AttachSession(
-	id znode.SessionID, password session.Password, timeout time.Duration, op Op,
-) error {
-	timeout = c.server.cfg.clamp(timeout)
-	if x, ok := c.server.local.attach(c, id, password, timeout); ok {
-		return c.Write(&state.Command{Op: state.OpSync}, localAttach{op, x})
-	}
-	return c.Write(&state.Command{Op: state.OpAttach, Session: id, Password: password, Timeout: timeout}, op)
 }
 
 // refusedWrite answers a refused write in its place among its connection's requests.
