@@ -190,8 +190,8 @@ func (c *Conn) Read(op Op) error {
 // grow. In read-only mode nothing is sent. It blocks while too much is pending. An error means
 // that the command was not sent: ErrClosed, or the one of Consensus.Propose.
 func (c *Conn) Write(cmd *state.Command, op Op) error {
-	if c.readOnly {
-		return c.Read(refusedWrite{op, cmd.Op, refusedReadOnly(cmd.Op)})
+	if c.readOnly && cmd.Op != state.OpCloseSession {
+		return c.Read(refusedWrite{op, cmd.Op, znode.ErrNotReadOnly})
 	}
 	if cmd.Op == state.OpSync && fault.On(fault.SyncWithoutLog) {
 		return c.Read(idleSync{op})

@@ -16,7 +16,7 @@ type connections struct {
 	mu    sync.Mutex // protects the fields below
 	all   map[*Conn]struct{}
 	bound map[znode.SessionID]*Conn
-	// readOnly are those with a session of read-only mode. They are not in bound.
+	// readOnly are those of read-only mode. Only if they carry local sessions are they in bound.
 	readOnly map[*Conn]struct{}
 	// touchedAlone are sessions that were touched and have no connection here: it has
 	// ended, or they never had one (HTTP).
@@ -40,6 +40,9 @@ func newConnections() *connections {
 func (t *connections) add(c *Conn) {
 	t.mu.Lock()
 	t.all[c] = struct{}{}
+	if c.readOnly {
+		t.readOnly[c], c.heard = struct{}{}, time.Now()
+	}
 	t.mu.Unlock()
 }
 

@@ -326,17 +326,3 @@ func TestLocal_Mirror_HasNone(t *testing.T) {
 		t.Errorf("a request of session %v: %v, want %v", s.ID, err, ErrClosed)
 	}
 }
-
-// A server without a majority keeps its local sessions for their clients, which it answers again when there is one.
-func TestLocal_ReadOnlyMode_KeepsThem(t *testing.T) {
-	k := newKit(t, func(c *Config) { c.ReadOnly, c.LocalSessions = true, true })
-	c := k.connect()
-	s := c.open(4 * time.Second)
-	if k.srv.ReadOnly.Ended(s.ID) {
-		t.Error("a local session counts as ended")
-	}
-	c.write("close", &state.Command{Op: state.OpCloseSession})
-	if !k.srv.ReadOnly.Ended(s.ID) {
-		t.Error("a local session that was closed does not count as ended")
-	}
-}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -13,12 +15,12 @@ import (
 const readOnlyGrace = 2 * time.Second
 
 // ReadOnlyMode is how a server that is out of touch with a majority answers the reads of clients that allow it, if
-// Config.ReadOnly is set. The sessions that it gives are this server's alone: they are in no log, own nothing, and end
-// with their connections (docs/adr/0039).
+// Config.ReadOnly is set. The sessions that it gives are in no table and no log, and end with their connections
+// (docs/adr/0039). Clients with local sessions of this server go on with them.
 type ReadOnlyMode struct {
 	srv      *Server
-	firstID  znode.SessionID // of the sessions that this run of the server has opened
-	reported bool            // On, as the log has it; housekeeping's own
+	from     atomic.Int64 // Server.nextSession when the mode was last found on; 0: never
+	reported bool         // On, as the log has it; housekeeping's own
 }
 
 // On reports whether the server is in read-only mode. One that has not been in touch since its start never is: what it
@@ -41,19 +43,6 @@ func (m *ReadOnlyMode) Mode() string {
 	return string(m.srv.Status().Role)
 }
 
-// Ended reports whether an id is that of a session, of read-only mode or not, that this run of the server has opened
-// and that has ended. Any other session may go on elsewhere.
-func (m *ReadOnlyMode) Ended(id znode.SessionID) (yes bool) {
-	if id <= m.firstID || int64(id) > m.srv.nextSession.Load() {
-		return false
-	}
-	m.srv.View(func(v *View) {
-		_, local := v.local.Get(id)
-		yes = !local && v.machine.Sessions().Get(id) == nil
-	})
-	return yes
-}
-
 // round ends the mode's connections when the server takes other clients again, so that theirs come back with sessions
 // that may write, and those whose clients have been silent for their timeouts. Housekeeping calls it; paused says that
 // this server may not have read what clients sent.
@@ -62,59 +51,76 @@ func (m *ReadOnlyMode) round(now time.Time, paused bool) {
 		return
 	}
 	on := m.On()
-	if on != m.reported {
-		m.srv.logger.Info("read-only mode: "+map[bool]string{true: "on", false: "off"}[on], "role", m.srv.Status().Role)
+	switch {
+	case on && !m.reported:
+		m.from.Store(m.srv.nextSession.Load())
+		m.srv.logger.Info("read-only mode begins")
+	case m.reported && !on:
+		m.srv.logger.Info("read-only mode ends")
 	}
 	m.reported = on
 	over := m.srv.Source.TakesClients()
 	m.srv.conns.disconnectReadOnly(now, paused, over)
 }
 
-// NewConn is Server.NewConn for a client that gets a session of read-only mode (Conn.OpenReadOnly), or none.
+// NewConn is Server.NewConn for a client of read-only mode: it gets a session of the mode, or goes on with a local one.
 func (m *ReadOnlyMode) NewConn(client Client, identities []znode.ID) *Conn {
 	return newConn(m.srv, client, identities, true)
 }
 
-// OpenReadOnly gives a connection of the mode a session. op.Done gets the result, ErrNodeExists if the id is
-// that of another session.
-func (c *Conn) OpenReadOnly(timeout time.Duration, op Op) error {
-	return c.Read(&opening{op, c, c.server.NewSession(timeout)})
-}
-
-// opening is a session of read-only mode that is opened.
-type opening struct {
+// readOnlyOpen gives a connection of read-only mode a session. Its Done is that of the request.
+type readOnlyOpen struct {
 	Op
 	c *Conn
-	x *state.Command
+	x session.Session
 }
 
 // Read implements Op.
-func (o *opening) Read(v *View) {
-	r := &state.Result{Op: o.x.Op, Zxid: v.Zxid(), Code: znode.ErrNodeExists}
-	if v.machine.Sessions().Get(o.x.Session) == nil {
-		r.Code = znode.OK
-		r.Session = &session.Session{ID: o.x.Session, Password: o.x.Password, Timeout: o.x.Timeout}
-		o.c.server.conns.bindReadOnly(o.c, r.Session)
+func (o readOnlyOpen) Read(v *View) {
+	r := state.Result{Op: state.OpCreateSession, Zxid: v.Zxid(), Session: &o.x}
+	if v.machine.Sessions().Get(o.x.ID) != nil {
+		r.Code = znode.ErrNodeExists
+	} else {
+		o.c.mu.Lock()
+		o.c.session, o.c.timeout, o.c.local = o.x.ID, o.x.Timeout, true
+		o.c.mu.Unlock()
 	}
-	o.Done(v, r)
+	o.Done(v, &r)
 }
 
-// bindReadOnly is bind for a session of read-only mode.
-func (t *connections) bindReadOnly(c *Conn, x *session.Session) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return
+// errElsewhere ends the connection of a client whose session is replicated, or may be, without an answer. Told that it
+// is connected, it would go on to rely on what the session owns, while the majority may have ended it.
+var errElsewhere = errors.New("this server is in read-only mode, and the client's session may go on elsewhere")
+
+// attachReadOnly is AttachSession in read-only mode: for local sessions alone.
+func (c *Conn) attachReadOnly(id znode.SessionID, password session.Password, timeout time.Duration, op Op) error {
+	if x, ok := c.server.local.attach(c, id, password, timeout); ok {
+		return c.Read(readOnlyAttach{localAttach{op, x}})
 	}
-	c.session, c.timeout = x.ID, x.Timeout
-	c.heard = time.Now()
-	t.readOnly[c] = struct{}{}
+	if !c.server.ReadOnly.gave(id) {
+		return errElsewhere
+	}
+	return c.Read(refusedWrite{op, state.OpAttach, znode.ErrSessionExpired})
 }
 
-// disconnectReadOnly disconnects the connections of read-only mode whose clients have been silent for their timeouts, or
-// all because the mode is over.
+// gave reports whether a session was one of read-only mode, since that is on.
+func (m *ReadOnlyMode) gave(id znode.SessionID) (yes bool) {
+	from := m.from.Load()
+	if from == 0 || int64(id) <= from || int64(id) > m.srv.nextSession.Load() {
+		return false
+	}
+	m.srv.View(func(v *View) { yes = v.machine.Sessions().Get(id) == nil })
+	return yes
+}
+
+// readOnlyAttach answers a client that comes back to its local session. No log can show the outcome of its last writes.
+type readOnlyAttach struct{ localAttach }
+
+// Read implements Op.
+func (o readOnlyAttach) Read(v *View) { o.Done(v, &state.Result{Zxid: v.Zxid()}) }
+
+// disconnectReadOnly disconnects the connections of read-only mode whose clients have been silent for their timeouts,
+// or all because the mode is over.
 func (t *connections) disconnectReadOnly(now time.Time, paused, over bool) {
 	out := map[*Conn]Reason{}
 	t.mu.Lock()
@@ -122,10 +128,10 @@ func (t *connections) disconnectReadOnly(now time.Time, paused, over bool) {
 		if paused || c.touched.Load() {
 			c.heard = now
 		}
-		switch _, timeout := c.Session(); {
+		switch id, timeout := c.Session(); {
 		case over:
 			out[c] = ReasonReadOnlyOver
-		case now.Sub(c.heard) > timeout:
+		case id != 0 && now.Sub(c.heard) > timeout:
 			out[c] = ReasonExpired
 		}
 	}
@@ -133,12 +139,4 @@ func (t *connections) disconnectReadOnly(now time.Time, paused, over bool) {
 	for c, why := range out {
 		c.client.Disconnect(why)
 	}
-}
-
-// refusedReadOnly is the code of a command of a session of read-only mode: what ReadOnlyRequestProcessor answers.
-func refusedReadOnly(op state.Op) znode.Error {
-	if op == state.OpCloseSession {
-		return znode.OK // nothing of it is in the log
-	}
-	return znode.ErrNotReadOnly
 }

@@ -23,7 +23,7 @@ func (k *kit) connectReadOnly(timeout time.Duration) (*client, session.Session) 
 	c.Conn = k.srv.ReadOnly.NewConn(c, []znode.ID{{Scheme: "ip", ID: "127.0.0.1"}})
 	var s session.Session
 	o := &op{c: c, name: "open", done: func(_ *View, r *state.Result) { s = *r.Session }}
-	if err := c.OpenReadOnly(timeout, o); err != nil {
+	if err := c.OpenSession(timeout, o); err != nil {
 		k.tb.Fatal(err)
 	}
 	c.expect("opening a session", "open: OK")
@@ -138,12 +138,6 @@ func TestConn_ReadOnly_NothingIsProposed(t *testing.T) {
 		if got := k.log.pending(); len(got) > 0 {
 			t.Errorf("proposed: %v, want nothing", got)
 		}
-		if k.srv.ReadOnly.Ended(own.ID) {
-			t.Error("a session that is in the log counts as ended")
-		}
-		if !k.srv.ReadOnly.Ended(s.ID) || k.srv.ReadOnly.Ended(s.ID+1) || k.srv.ReadOnly.Ended(1<<56+1) {
-			t.Error("want the own session to count as ended, and none of another run or another server")
-		}
 		c.Close("")
 		writer.Close("")
 		if got := k.holds(); got != (holdings{}) || len(k.srv.conns.readOnly) > 0 {
@@ -181,5 +175,62 @@ func TestServer_ReadOnly_Life(t *testing.T) {
 		if got := alive.disconnected(); !slices.Contains(got, ReasonReadOnlyOver) {
 			t.Errorf("when the server serves again: disconnected because of %v, want %v", got, ReasonReadOnlyOver)
 		}
+	})
+}
+
+// A client comes back to its local session, and learns that one of read-only mode has ended. It gets no answer if its
+// session may go on elsewhere.
+func TestConn_ReadOnly_Attach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, func(c *Config) { c.ReadOnly, c.LocalSessions, c.UpgradeLocalSessions = true, true, true })
+		k.until(time.Second)
+		c, upgraded := k.connect(), k.connect()
+		local, replicated := c.open(10*time.Second), upgraded.open(10*time.Second)
+		go upgraded.ephemeral("/mine")
+		k.until(time.Second, c, upgraded)
+		upgraded.expect("its upgrade", "create /mine: OK")
+		k.log.setContact(membership.NoContact)
+		k.until(10 * time.Second) // older than its timeout, but no client was served
+		c.Close("")
+
+		attach := func(s session.Session, password session.Password) (*client, error) {
+			back := &client{k: k, gone: make(chan struct{})}
+			back.Conn = k.srv.ReadOnly.NewConn(back, nil)
+			return back, back.AttachSession(s.ID, password, s.Timeout, &op{c: back, name: "attach"})
+		}
+		for what, s := range map[string]session.Session{
+			"a replicated session": replicated, "one of another server": {ID: 2<<56 | 1}, "one of another run": {ID: 1<<56 | 1},
+		} {
+			back, err := attach(s, s.Password)
+			if back.expect(what); err == nil {
+				t.Errorf("%s: no error, want the end of the connection", what)
+			}
+			back.Close("")
+		}
+		if back, err := attach(local, session.Password{}); err == nil {
+			t.Errorf("a wrong password: answered %q, want the end of the connection", back.outbox())
+		}
+		back, err := attach(local, local.Password)
+		if back.expect("its local session", "attach: OK"); err != nil {
+			t.Error(err)
+		}
+		back.ephemeral("/no")
+		back.expect("an ephemeral", "create /no: NOTREADONLY")
+		own, s := k.connectReadOnly(4 * time.Second)
+		own.Close("")
+		late, err := attach(s, s.Password)
+		if late.expect("a session of the mode that has ended", "attach: SESSIONEXPIRED"); err != nil {
+			t.Error(err)
+		}
+
+		k.log.setContact(0)
+		k.until(time.Second)
+		back.Close("")
+		again := k.connect()
+		again.attach(&local, local.Password)
+		k.until(time.Second, again)
+		go again.ephemeral("/yes") // which waits for its upgrade
+		k.until(time.Second, again)
+		again.expect("after read-only mode", "attach: OK", "create /yes: OK")
 	})
 }

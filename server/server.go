@@ -152,7 +152,7 @@ func New(cfg Config) *Server {
 	// counter, so that no server ever gives an id twice.
 	millis := uint64(time.Now().UnixMilli())
 	s.nextSession.Store(int64(uint64(cfg.ID)<<56 | millis<<24>>8))
-	s.ReadOnly = &ReadOnlyMode{srv: s, firstID: znode.SessionID(s.nextSession.Load())}
+	s.ReadOnly = &ReadOnlyMode{srv: s}
 	return s
 }
 

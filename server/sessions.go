@@ -36,6 +36,10 @@ func newPassword() (p session.Password) {
 // OpenSession asks for a new session. op.Done gets the result; on OK the
 // connection carries the session from then on.
 func (c *Conn) OpenSession(timeout time.Duration, op Op) error {
+	if c.readOnly {
+		x := c.newSession(timeout)
+		return c.Read(readOnlyOpen{op, c, session.Session{ID: x.Session, Timeout: x.Timeout, Password: x.Password}})
+	}
 	if s := c.server; s.cfg.LocalSessions && !s.Source.on.Load() {
 		return c.openLocal(timeout, op)
 	}
@@ -59,6 +63,9 @@ func (c *Conn) AttachSession(
 	id znode.SessionID, password session.Password, timeout time.Duration, op Op,
 ) error {
 	timeout = c.server.cfg.clamp(timeout)
+	if c.readOnly {
+		return c.attachReadOnly(id, password, timeout, op)
+	}
 	if x, ok := c.server.local.attach(c, id, password, timeout); ok {
 		return c.Write(&state.Command{Op: state.OpSync}, localAttach{op, x})
 	}

@@ -120,12 +120,7 @@ type connecting struct {
 func (h *connecting) propose() error {
 	timeout := time.Duration(h.q.TimeoutMillis) * time.Millisecond
 	sc := h.c.sc.Load()
-	switch {
-	case h.c.readOnly && h.q.SessionID != 0:
-		return h.resumeReadOnly()
-	case h.c.readOnly:
-		return sc.OpenReadOnly(timeout, h)
-	case h.q.SessionID == 0:
+	if h.q.SessionID == 0 {
 		return sc.OpenSession(timeout, h)
 	}
 	var password session.Password
@@ -136,18 +131,6 @@ func (h *connecting) propose() error {
 	}
 	copy(password[:], h.q.Password)
 	return sc.AttachSession(h.q.SessionID, password, timeout, h)
-}
-
-// resumeReadOnly answers a client that names a session. One that is replicated may have ended where there is a
-// majority, so its client gets no answer and goes on to the next server, as from ZooKeeper since 3.7: told that it is
-// connected, it would go on to rely on its ephemerals.
-func (h *connecting) resumeReadOnly() error {
-	if !h.c.listener.srv.ReadOnly.Ended(h.q.SessionID) {
-		return errors.New("this server is in read-only mode, and the client's session may go on elsewhere")
-	}
-	h.refuse()
-	h.answered <- struct{}{}
-	return nil
 }
 
 // outcome returns why the handshake has failed, and sends the answer.

@@ -14,9 +14,10 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// TestReadOnly_MajorityLost: two of three servers die while a write is on its way. The third serves reads to clients that
-// allow it: what was committed, not that write. It takes no other client, and no session of the log. When the majority is
-// back, the clients are sent on, sessions and ephemerals are alive or expire by their rules, and no change is missed.
+// TestReadOnly_MajorityLost: two of three servers die while a write is on its way. The third serves reads to clients
+// that allow it: what was committed, not that write. It takes no other client, and no session of the log. When the
+// majority is back, the clients are sent on, sessions and ephemerals are alive or expire by their rules, and no change
+// is missed.
 func TestReadOnly_MajorityLost(t *testing.T) {
 	t.Parallel()
 	e := start(t, 3, cluster.Options{Config: map[string]string{"readonlymode.enabled": "true"}})
@@ -114,7 +115,8 @@ func (r *partedReads) readAlone() {
 	for _, name := range []string{"kept", "gone"} { // no one can end a session
 		r.do(r.reader, wire.OpExists, &wire.ExistsRequest{Path: r.root + "/" + name})
 	}
-	if _, err := r.reader.Do(wire.OpSetData, &wire.SetDataRequest{Path: r.root, Version: -1}); err != znode.ErrNotReadOnly {
+	_, err := r.reader.Do(wire.OpSetData, &wire.SetDataRequest{Path: r.root, Version: -1})
+	if err != znode.ErrNotReadOnly {
 		r.t.Errorf("a write: %v, want %v", err, znode.ErrNotReadOnly)
 	}
 	if _, err := r.reader.Do(wire.OpSync, &wire.SyncRequest{Path: r.root}); err != znode.ErrNotReadOnly {

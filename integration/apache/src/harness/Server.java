@@ -31,6 +31,9 @@ public final class Server {
                 all.put(name.substring("zookeeper.".length()), value);
             }
         }
+        String readOnly = System.getProperty("readonlymode.enabled");
+        if (readOnly != null && binary == null) command.add("-Dreadonlymode.enabled=" + readOnly);
+        else if (readOnly != null) all.put("readonlymode.enabled", readOnly);
         all.putAll(lines);
         Files.createDirectories(dir.toPath());
         String jaas = jaas();
