@@ -51,7 +51,7 @@ func ValidID(id ID) bool {
 }
 
 // isAlternativeName reports whether id may be from the subject alternative names of a certificate, such as a URI
-// (ssl.x509.*): a text without =, which is no attempt at a distinguished name. Servers of release 1.0 refuse it in ACLs.
+// (ssl.x509.*): a text without =, which is no attempt at a distinguished name. Servers of release 1.0 refuse it.
 func isAlternativeName(id ID) bool {
 	return id.Scheme == "x509" && !strings.ContainsAny(id.ID, "=\x00\r\n")
 }

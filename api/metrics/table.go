@@ -54,16 +54,17 @@ const OperationCount = "op_count_"
 
 // Operations are the names of the operations that are counted apart, by ZooKeeper 3.10's names.
 func Operations() []string {
-	return []string{"add_watch", "check", "check_watches", "close_session", "create", "create_session", "delete", "exists",
-		"get_acl", "get_all_children_number", "get_children", "get_data", "get_ephemerals", "multi", "multi_read", "ping",
-		"reconfig", "remove_watches", "set_acl", "set_data", "set_watches", "sync", "who_am_i"}
+	return []string{"add_watch", "check", "check_watches", "close_session", "create", "create_session", "delete",
+		"exists", "get_acl", "get_all_children_number", "get_children", "get_data", "get_ephemerals", "multi",
+		"multi_read", "ping", "reconfig", "remove_watches", "set_acl", "set_data", "set_watches", "sync", "who_am_i"}
 }
 
 // ofOperations are the counters of all operations, and of each.
 func ofOperations() []Metric {
 	rows := []Metric{{OperationCount + "total", Counter, "", "Requests that were answered.", zkPort, zk, false}}
 	for _, name := range Operations() {
-		rows = append(rows, Metric{OperationCount + name, Counter, "", "Of these, " + strings.ReplaceAll(name, "_", " ") + ".", zkPort, zk, false})
+		help := "Of these, " + strings.ReplaceAll(name, "_", " ") + "."
+		rows = append(rows, Metric{OperationCount + name, Counter, "", help, zkPort, zk, false})
 	}
 	return rows
 }
@@ -227,7 +228,8 @@ var firstRows = []Metric{
 		"Time from a request's arrival to its reply, by kind: read, write or ping.", zkPort, false, false},
 	{"readlatency", Summary, millis, "The same of reads.", zkPort, zk, false},
 	{"updatelatency", Summary, millis, "The same of writes.", zkPort, zk, false},
-	{"operation_duration_seconds", Histogram, seconds, "Time from a request's arrival to its reply, by operation.", zkPort, false, false},
+	{"operation_duration_seconds", Histogram, seconds, "Time from a request's arrival to its reply, by operation.",
+		zkPort, false, false},
 }
 
 // lastRows are what follows the counters of operations.

@@ -51,8 +51,8 @@ func foreignKeys() []foreign {
 
 // oneVote is why there are neither groups nor weights: Raft's majorities count servers, and a vote that weighs nothing
 // would become one that counts.
-const oneVote = "gives each voter one vote, so the key would change what a majority is; remove it. A server that is to " +
-	"have no vote is an observer (server.N=...:observer), and an ensemble that is to outlive a site has its voters " +
+const oneVote = "gives each voter one vote, so the key would change what a majority is; remove it. A server that is " +
+	"to have no vote is an observer (server.N=...:observer), and an ensemble that is to outlive a site has its voters " +
 	"on three"
 
 // familyOf is the family of a key; nil: none.
@@ -162,8 +162,8 @@ func tuningKeys() []foreign {
 			"has TCP's keep-alive off for clients, because they send pings", "false"},
 		{tuning, []string{"jvm.*", "jdk.*", "sun.*", "com.sun.*", "jmx.*", "log4j.*", "root.logger",
 			"console.threshold", "kinit", "jaasLoginRenew", "requireKerberosConfig",
-			"kerberos.canonicalizeHostNames", "kerberos.minReLoginTimeMs", "sasl.client*", "server.principal", "server.realm",
-			"java.security.krb5.*", "java.net.*", "java.io.*"},
+			"kerberos.canonicalizeHostNames", "kerberos.minReLoginTimeMs", "sasl.client*", "server.principal",
+			"server.realm", "java.security.krb5.*", "java.net.*", "java.io.*"},
 			"runs on no Java virtual machine, and asks no KDC for anything", ""},
 		{tuning, []string{"pathStats.*", "messageTracker.*", "audit.impl.class"},
 			"has its own reports (zk-lite top, zk-lite slow, audit.*)", ""},
