@@ -36,6 +36,15 @@ type Server struct {
 // Addr is where clients connect.
 func (s *Server) Addr() string { return fmt.Sprintf("%s:%d", s.host(), s.clientPort) }
 
+// MoveClients gives the server another client port, from its next start on.
+func (s *Server) MoveClients(port int) {
+	s.e.t.Helper()
+	s.clientPort = port
+	if err := s.prepare(); err != nil {
+		s.e.t.Fatalf("server %d: %v", s.ID, err)
+	}
+}
+
 // HTTPAddr is where the HTTP port of zk-lite is.
 func (s *Server) HTTPAddr() string { return fmt.Sprintf("%s:%d", s.host(), s.httpPort) }
 

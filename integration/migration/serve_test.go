@@ -133,7 +133,7 @@ func (s serving) answers() {
 		}
 	}
 	r := s.do(a, znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: znode.ConfigPath})
-	if text := fmt.Sprintf("%s", r.(*wire.GetDataResponse).Data); strings.Count(text, "server.") != 3 || strings.Contains(text, s.origin.Servers[0].Address) {
+	if text := string(r.(*wire.GetDataResponse).Data); strings.Count(text, "server.") != 3 || strings.Contains(text, s.origin.Servers[0].Address) {
 		s.Errorf("the configuration is %q, want the servers of zk-lite", text)
 	}
 }

@@ -3,13 +3,17 @@
 package migration_test
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/integration/cluster"
 )
 
@@ -21,6 +25,7 @@ func TestTakeover(t *testing.T) {
 	x.mirror()
 	m := startMovers(t, x.servers(), 9, false)
 	m.progress(500)
+	stays := x.stays()
 	x.ready()
 	page := commands(t)
 	text := x.page(0, page[0]...)
@@ -57,6 +62,37 @@ func TestTakeover(t *testing.T) {
 	m.each(5)
 	m.check(x.z.ConnectString())
 	x.onlyOurs()
+	stays()
+}
+
+// stays starts a client that knows no addresses but ZooKeeper's, with an ephemeral. What it returns gives these to our
+// servers, one at a time, and checks that the client goes on.
+func (x *cutover) stays() func() {
+	x.Helper()
+	c := connected(x.T, x.e.ConnectString())
+	id := c.SessionID()
+	_, made, err := c.Create(x.Context(), "/stays", nil, client.Ephemeral)
+	if err != nil {
+		x.Fatal(err)
+	}
+	return func() {
+		x.Helper()
+		for i, s := range x.e.Servers {
+			_, port, err := net.SplitHostPort(s.Address)
+			number, err2 := strconv.Atoi(port)
+			if err := errors.Join(err, err2); err != nil {
+				x.Fatal(err)
+			}
+			ours := x.z.Server(i + 1)
+			ours.MoveClients(number)
+			ours.Restart()
+			x.z.WaitServing()
+		}
+		_, stat, err := c.Exists(x.Context(), "/stays")
+		if is := c.SessionID(); err != nil || is != id || stat.Czxid != made.Czxid {
+			x.Errorf("at the old addresses: session %v, %+v, %v; want %v, %+v", is, stat, err, id, made)
+		}
+	}
 }
 
 // walk is a cut-over by the page.
