@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -238,8 +239,8 @@ func TestLocal_Upgrade_Lost(t *testing.T) {
 	})
 }
 
-// This server's clock ends a local session, on a follower too. What its client sends keeps it alive; a pause of the
-// server, and a time without a majority, do not count.
+// This server's clock ends a local session, on a follower too. What its client sends keeps it alive; the time in which
+// the server cannot read from clients, and one without a majority, do not count.
 func TestLocal_Expire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := started(t, local)
@@ -261,6 +262,12 @@ func TestLocal_Expire(t *testing.T) {
 		k.log.drain()
 		back.expect("an expired session", "attach: SESSIONEXPIRED")
 
+		k.srv.Handler().BeginApply() // nothing can be read from clients meanwhile
+		clock.Sleep(30 * time.Second)
+		synctest.Wait()
+		k.srv.Handler().EndApply()
+		k.until(2 * time.Second)
+		k.expectSessions("an entry was applied for long", 0, 1)
 		k.log.setContact(time.Hour)
 		k.until(time.Minute)
 		k.expectSessions("without a majority", 0, 1)
