@@ -153,7 +153,7 @@ type hosts struct {
 	list      []hostPort
 	service   string // whose SRV records are the list; empty: the connect string has it
 	lookup    LookupFunc
-	lookupSRV srvFunc
+	lookupSRV ServiceLookupFunc
 	random    *rand.Rand
 
 	preferred target // the last server that worked, "" if it went silent
@@ -206,7 +206,7 @@ func (h *hosts) find(ctx context.Context, d time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	_, records, err := h.lookupSRV(ctx, "", "", h.service)
+	records, err := h.lookupSRV(ctx, h.service)
 	var list []hostPort
 	for _, r := range records[:min(len(records), maxHosts)] {
 		if host := strings.TrimSuffix(r.Target, "."); host != "" && r.Port != 0 {
@@ -266,19 +266,19 @@ type hostPort struct{ host, port string }
 
 func (h hostPort) String() string { return net.JoinHostPort(h.host, h.port) }
 
-// servicePrefix begins a connect string that names a service of DNS instead of servers (ZooKeeper 3.10).
-const servicePrefix = "dns-srv://"
+// ServicePrefix begins a connect string that names a service of DNS instead of servers (ZooKeeper 3.10).
+const ServicePrefix = "dns-srv://"
 
 // parseServers parses a connect string: of servers, or of a service.
 func parseServers(s string) (list []hostPort, service, chroot string, err error) {
-	rest, isService := strings.CutPrefix(s, servicePrefix)
+	rest, isService := strings.CutPrefix(s, ServicePrefix)
 	list, chroot, err = parseConnectString(rest)
 	switch {
 	case err != nil || !isService:
 		return list, "", chroot, err
 	case len(list) != 1 || strings.ContainsAny(rest, ":,"):
 		return nil, "", "", fmt.Errorf("connect string %q: want one name of a service, as in "+
-			servicePrefix+"_zookeeper._tcp.example.org/chroot", s)
+			ServicePrefix+"_zookeeper._tcp.example.org/chroot", s)
 	}
 	return nil, list[0].host, chroot, nil
 }

@@ -196,11 +196,11 @@ func TestHosts_Round_ServersOfAService(t *testing.T) {
 	h := newHosts(nil, lookups{"zk1.example.org": {"10.0.0.1"}, "zk2.example.org": {"10.0.0.2"}}.lookup,
 		rand.New(rand.NewPCG(1, 0)))
 	h.service = "_zookeeper._tcp.example.org"
-	h.lookupSRV = func(_ context.Context, service, proto, name string) (string, []*net.SRV, error) {
-		if service+proto != "" || name != h.service {
-			t.Errorf("looked up %q, %q, %q", service, proto, name)
+	h.lookupSRV = func(_ context.Context, name string) ([]*net.SRV, error) {
+		if name != h.service {
+			t.Errorf("looked up %q, want %q", name, h.service)
 		}
-		return "", records, broken
+		return records, broken
 	}
 	for _, step := range []struct {
 		change func()

@@ -50,8 +50,13 @@ type DialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 // LookupFunc returns the addresses of a host, as net.Resolver.LookupHost does.
 type LookupFunc func(ctx context.Context, host string) ([]string, error)
 
-// srvFunc is net.Resolver.LookupSRV, or a test's.
-type srvFunc func(ctx context.Context, service, proto, name string) (string, []*net.SRV, error)
+// ServiceLookupFunc returns the SRV records of a service, the first to try first, as net.Resolver.LookupSRV does.
+type ServiceLookupFunc func(ctx context.Context, name string) ([]*net.SRV, error)
+
+func lookupService(ctx context.Context, name string) ([]*net.SRV, error) {
+	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
+	return records, err
+}
 
 type credential struct {
 	scheme string
@@ -62,7 +67,7 @@ type config struct {
 	timeout     time.Duration
 	dial        DialFunc
 	lookup      LookupFunc
-	lookupSRV   srvFunc
+	lookupSRV   ServiceLookupFunc
 	tls         *tls.Config
 	files       *TLSFiles
 	opened      *tlsfiles.Files // of files; nil: none
@@ -86,7 +91,7 @@ func defaultConfig() config {
 		timeout:     DefaultSessionTimeout,
 		dial:        (&net.Dialer{}).DialContext,
 		lookup:      net.DefaultResolver.LookupHost,
-		lookupSRV:   net.DefaultResolver.LookupSRV,
+		lookupSRV:   lookupService,
 		logger:      slog.New(slog.DiscardHandler),
 		acl:         OpenACL(),
 		maxInFlight: DefaultMaxInFlight,
@@ -140,6 +145,11 @@ func WithDialer(dial DialFunc) Option { return func(c *config) { c.dial = dial }
 // WithResolver makes the client look up host names with lookup. Hosts that are
 // IP addresses are not looked up.
 func WithResolver(lookup LookupFunc) Option { return func(c *config) { c.lookup = lookup } }
+
+// WithServiceResolver makes the client look up the servers of a "dns-srv://" connect string with lookup.
+func WithServiceResolver(lookup ServiceLookupFunc) Option {
+	return func(c *config) { c.lookupSRV = lookup }
+}
 
 // WithTLS makes the client use TLS. If cfg names no server, the certificate
 // must be for the host in the connect string.

@@ -83,7 +83,7 @@ func (g *globals) connectTo(
 		cancel(&noServerError{fmt.Sprintf("no server at %s (%v); start one with `zk-lite dev`, "+
 			"or name another with %s", hostsOf(server), rootCause(cause), flag)})
 	}}
-	opts = append(opts, client.WithDialer(d.dial), client.WithResolver(d.lookup))
+	opts = append(opts, client.WithDialer(d.dial), client.WithResolver(d.lookup), client.WithServiceResolver(d.service))
 	cl, err := client.Connect(ctx, server, append(opts, more...)...)
 	if err == nil {
 		d.settle()
@@ -146,7 +146,11 @@ func unfitCertificate(err error) string {
 }
 
 func hostsOf(server string) string {
-	hosts, _, _ := strings.Cut(server, "/")
+	service, isService := strings.CutPrefix(server, client.ServicePrefix)
+	hosts, _, _ := strings.Cut(service, "/")
+	if isService {
+		return "the servers of " + hosts
+	}
 	return hosts
 }
 
@@ -254,6 +258,14 @@ func (d *dialer) lookup(ctx context.Context, host string) ([]string, error) {
 		d.end(host, err)
 	}
 	return addresses, err
+}
+
+func (d *dialer) service(ctx context.Context, name string) ([]*net.SRV, error) {
+	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
+	if err != nil {
+		d.end(name, err)
+	}
+	return records, err
 }
 
 func (d *dialer) end(what string, err error) {

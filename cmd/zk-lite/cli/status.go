@@ -38,12 +38,12 @@ dash is a value that a server does not report: ZooKeeper answers mntr only if it
 		Args: argCount(0, 0, 0),
 	}
 	return g.command(c, func(c *cobra.Command, _ []string) error {
-		addresses, err := addressesOf(g.server)
+		ctx, cancel := context.WithTimeout(c.Context(), g.timeout)
+		defer cancel()
+		addresses, err := addressesOf(ctx, g.server)
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(c.Context(), g.timeout)
-		defer cancel()
 		secure, err := g.tls.Config()
 		if err != nil {
 			return err
@@ -76,8 +76,18 @@ func verdict(servers []fourletter.Server, server string) error {
 }
 
 // addressesOf splits a connect string as the client does.
-func addressesOf(server string) ([]string, error) {
-	var list []string
+func addressesOf(ctx context.Context, server string) (list []string, err error) {
+	if rest, isService := strings.CutPrefix(server, client.ServicePrefix); isService {
+		service, _, _ := strings.Cut(rest, "/")
+		_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", service)
+		for _, r := range records {
+			list = append(list, net.JoinHostPort(strings.TrimSuffix(r.Target, "."), strconv.Itoa(int(r.Port))))
+		}
+		if err != nil {
+			return nil, &noServerError{fmt.Sprintf("no servers of %s are found: %v", service, rootCause(err))}
+		}
+		return list, nil
+	}
 	for item := range strings.SplitSeq(hostsOf(server), ",") {
 		item = strings.TrimSpace(item)
 		host, port, err := net.SplitHostPort(item)
