@@ -49,7 +49,8 @@ func parseReconfig(q *wire.ReconfigRequest) (*state.Reconfig, error) {
 		case err != nil:
 			return nil, err
 		case s.Client == "":
-			return nil, fmt.Errorf("%.200q has no client port: want ;clientPort or ;clientHost:clientPort behind it", text)
+			return nil, fmt.Errorf("%.200q has no client port; want ;clientPort or ;clientHost:clientPort behind it",
+				text)
 		}
 		x.Servers = append(x.Servers, s)
 	}
@@ -64,8 +65,8 @@ func parseMembers(x *state.Reconfig, text string) error {
 		case line == "" || line[0] == '#' || line[0] == '!' || strings.HasPrefix(line, "version="):
 			continue
 		case strings.HasPrefix(line, "group") || strings.HasPrefix(line, "weight"):
-			return fmt.Errorf("%.50q: each server that votes has one vote, and a majority of them decides, so there are "+
-				"no groups and weights; make servers observers that are to count less", line)
+			return fmt.Errorf("%.50q: each server that votes has one vote, and a majority of them decides, so there "+
+				"are no groups and weights; a server that shall not count can be an observer", line)
 		}
 		s, err := parseServer(line)
 		if err != nil {

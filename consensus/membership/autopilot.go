@@ -115,8 +115,8 @@ func (a *autopilot) note(now time.Time, others map[state.ServerID]sight) {
 	}
 }
 
-// RunAutopilot runs while this server leads: it carries out reconfigurations, and when there is none it gives votes, and
-// removes servers that do not come back.
+// RunAutopilot runs while this server leads: it carries out reconfigurations, and when there is none it gives votes,
+// and removes servers that leave or do not come back.
 func (l *leader) RunAutopilot(ctx context.Context) {
 	defer l.plans.Store(nil)
 	a, leaving := newAutopilot(l.cfg.Autopilot), map[state.ServerID]time.Time{}

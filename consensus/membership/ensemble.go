@@ -8,7 +8,8 @@
 //
 // Serve accepts control connections, with one more goroutine for each. After Start, one waits until this server is no
 // longer a member (removal.go), and one follows the keys of the others (join.go). RunAutopilot runs while this server
-// leads (autopilot.go), and carries reconfigurations out (reconfigure.go). What raft may never answer has a goroutine that nothing waits for.
+// leads (autopilot.go), and carries reconfigurations out (reconfigure.go). What raft may never answer has a goroutine
+// that nothing waits for.
 //
 // No lock is held while anything waits for disk or network: leader.enrolling is a channel with room for one.
 package membership

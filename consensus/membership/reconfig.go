@@ -164,8 +164,8 @@ func (s *scene) add() (move, bool) {
 		switch {
 		case s.open(x.ID) && port == saidPort: // its host has several names
 		case s.open(x.ID):
-			why := fmt.Sprintf("server %d is connected as %s, not %s: its own configuration says where it is, so change "+
-				"that, and restart it, first", x.ID, known, said)
+			why := fmt.Sprintf("server %d is connected as %s, not %s: its own configuration says where it is, so "+
+				"change that, and restart it, first", x.ID, known, said)
 			return s.failed(znode.ErrBadArguments, why)
 		case s.waited < settleTime:
 			return move{kind: moveWait, why: fmt.Sprintf("server %d, which may be elsewhere now", x.ID)}, true
@@ -197,8 +197,8 @@ func (s *scene) await() (move, bool) {
 	case ready == len(voters), ready >= need && s.waited >= joinTime:
 		return move{}, false
 	case open < need && s.waited >= joinTime, s.waited >= catchUpTime:
-		return s.failed(znode.ErrNewConfigNoQuorum, fmt.Sprintf("of the %d servers that will vote %d are connected and "+
-			"have caught up, and %d are needed%s", len(voters), ready, need, why))
+		return s.failed(znode.ErrNewConfigNoQuorum, fmt.Sprintf("of the %d servers that will vote %d are connected "+
+			"and have caught up, and %d are needed%s", len(voters), ready, need, why))
 	}
 	return move{kind: moveWait, why: "the servers that will vote" + why}, true
 }

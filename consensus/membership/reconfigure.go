@@ -76,7 +76,8 @@ func (l *leader) reconfigure(ctx context.Context, x *state.Reconfiguration) {
 			continue
 		}
 		if m.kind != moveWait {
-			l.cfg.Logger.Info("a step of a reconfiguration is tried again: "+string(m.kind), "server", m.server, "error", err)
+			l.cfg.Logger.Info("a step of a reconfiguration is tried again: "+string(m.kind), "server", m.server,
+				"error", err)
 		}
 		select {
 		case <-ctx.Done():

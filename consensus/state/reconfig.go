@@ -26,7 +26,7 @@ const (
 	// Codes, in this order: ErrUnimplemented if the server is standalone; ErrReconfigInProgress; ErrBadVersion;
 	// ErrBadArguments if fewer than MinVoters would vote, or two servers have the same address; ErrNoAuth.
 	ReconfigStart ReconfigStep = iota
-	// ReconfigFinish ends it: those vote that are to vote, and /zookeeper/config changes. Servers that leave are still in
+	// ReconfigFinish ends it: those vote that shall, and /zookeeper/config changes. Servers that leave are still in
 	// raft's configuration, without a vote, so that their clients get the answer; see Leaving.
 	ReconfigFinish
 	// ReconfigAbort ends it as far as it has come. Code is the client's result.
