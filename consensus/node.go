@@ -47,6 +47,7 @@ type Node struct {
 	check      *selfcheck.Checker
 	leadership *leadership.Publisher
 	applied    membership.Applied
+	logged     atomic.Pointer[map[state.ServerID]string] // see noteLogged
 
 	starting sync.Mutex // Close comes before raft's start, or after it
 	raft     *raft.Raft // set before ready is closed
@@ -101,7 +102,7 @@ func (n *Node) assemble(lastLife, incarnation uint64, imported *seed.Seed) {
 	if listener == nil {
 		listener = mux.NoListener()
 	}
-	others := peers{cfg, &n.applied}
+	others := othersOf(n)
 	n.mux = mux.New(mux.Config{
 		Listener: cfg.Keys.Listener(listener), Dial: others.dial, Guard: others,
 		Advertise: membership.AddressOf(cfg.ID), Logger: n.logger,

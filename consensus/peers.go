@@ -2,11 +2,13 @@ package consensus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -20,9 +22,12 @@ import (
 type peers struct {
 	cfg     *Config
 	applied *membership.Applied
+	logged  *atomic.Pointer[map[state.ServerID]string] // see noteLogged
 }
 
 var _ mux.Guard = peers{}
+
+func othersOf(n *Node) peers { return peers{&n.cfg, &n.applied, &n.logged} }
 
 // dial connects to a server by its id: at the address with which it was added to the running
 // ensemble, or at that in this server's own configuration.
@@ -47,7 +52,50 @@ func (p peers) hostPort(addr string) string {
 			return s.Addr
 		}
 	}
+	if logged := p.logged.Load(); logged != nil {
+		return (*logged)[membership.ServerOf(addr)]
+	}
 	return ""
+}
+
+// noteLogged looks in the log for the addresses of servers that were added, if nothing else here has them. Only a
+// leader says what of the log may be applied, and after a restart of all there is none before they find each other.
+func noteLogged(n *Node) error {
+	missing := false
+	for _, s := range n.raft.GetConfiguration().Configuration().Servers {
+		addr := string(s.Address)
+		missing = missing || membership.ServerOf(addr) != n.cfg.ID && othersOf(n).hostPort(addr) == ""
+	}
+	if !missing {
+		return nil
+	}
+	log := n.cfg.Storage.Log
+	first, err := log.FirstIndex()
+	last, wrong := log.LastIndex()
+	if err = errors.Join(err, wrong); err != nil || first == 0 {
+		return err
+	}
+	found := map[state.ServerID]string{}
+	for i := first; i <= last && n.ctx.Err() == nil; i++ {
+		var l raft.Log
+		if err := log.GetLog(i, &l); err != nil {
+			return err
+		}
+		if l.Type != raft.LogCommand {
+			continue
+		}
+		_, err := state.VisitEntry(l.Data, func(_ state.Origin, _ uint64, c *state.Command) error {
+			if c.Op == state.OpMember && c.Member.Addr != "" {
+				found[c.Member.ID] = strings.Clone(c.Member.Addr)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("entry %d of the log: %w", i, err)
+		}
+	}
+	n.logged.Store(&found)
+	return nil
 }
 
 // Verify implements mux.Guard by Config.Verify for a server's id. A server that is not known here may have been added

@@ -18,8 +18,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// published has each server publish where it is.
+// published has each server publish where it is. Those that come later know the first three and themselves.
 func published(c *Config) {
+	c.Servers = slices.DeleteFunc(slices.Clone(c.Servers), func(s membership.Server) bool { return s.ID > 2 && s.ID != c.ID })
 	for _, s := range c.Servers {
 		if s.ID == c.ID {
 			c.Publish = &state.Member{ID: s.ID, Peer: s.Addr + ":0"}
@@ -132,6 +133,14 @@ func replaceThree(t *testing.T, kill time.Duration) {
 		e.stop(i)
 	}
 	e.must(5, "/without-the-old-ones")
+	e.agree()
+	for i := 3; i < 6; i++ { // they find each other again, although no configuration names all of them
+		e.stop(i)
+	}
+	for i := 3; i < 6; i++ {
+		e.mustStart(i)
+	}
+	e.must(4, "/started-again")
 	e.agree()
 }
 

@@ -63,6 +63,11 @@ func (n *Node) startRaft(id storage.Identity) error {
 	if !n.takeRaft(r) {
 		return errors.Join(forward.ErrStopped, r.Shutdown().Error())
 	}
+	n.tasks.Go(func() {
+		if err := noteLogged(n); err != nil && n.ctx.Err() == nil {
+			n.logger.Warn("looking for the other servers' addresses in the log failed", "error", err)
+		}
+	})
 	n.tasks.Go(n.watchLeadership)
 	n.tasks.Go(n.snapshots.run)
 	n.tasks.Go(n.forwarder.Accept)

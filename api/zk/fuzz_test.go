@@ -43,7 +43,9 @@ func everyRequest() [][]byte {
 		op(wire.OpGetData, &wire.GetDataRequest{Path: "/"}),
 		op(wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/"}),
 	}})
-	add(wire.OpReconfig, &wire.ReconfigRequest{})
+	joining, members := "server.4=h:1:2:observer;3,", "server.1=[::1]:1:2\nweight.1=2"
+	add(wire.OpReconfig, &wire.ReconfigRequest{JoiningServers: &joining, LeavingServers: &joining})
+	add(wire.OpReconfig, &wire.ReconfigRequest{NewMembers: &members})
 	add(wire.OpCheckWatches, &wire.RemoveWatchesRequest{Path: "/", Type: 3})
 	add(wire.OpRemoveWatches, &wire.RemoveWatchesRequest{Path: "/", Type: 3})
 	add(wire.OpDeleteContainer, &wire.DeleteContainerRequest{Path: "/c"})
@@ -69,7 +71,7 @@ func FuzzListener_Session(f *testing.F) {
 	}
 	f.Add(all)
 	f.Add(all[:len(all)-3])
-	k := start(f)
+	k := start(f, enabled)
 	witness := k.connect()
 	if err := witness.c.SetDeadline(noDeadline); err != nil {
 		f.Fatal(err)

@@ -129,6 +129,11 @@ func TestReconfig_ThreeByThreeOthers(t *testing.T) {
 			waitShown(t, fresh[0], lines(fresh...))
 			e.WaitServing()
 			e.CheckReplicas()
+			e.KillAll(fresh...) // their files do not name each other
+			for _, s := range fresh {
+				s.Start()
+			}
+			e.WaitServing()
 		})
 	}
 }
