@@ -49,6 +49,7 @@ var documented = []struct {
 
 	{page: "docs/monitoring.md", first: "zk-lite slow ", prepare: "export ZK_LITE_PASSWORD=secret",
 		output: "AT +SERVER.*AT +SESSION.*KIND +NAME.*address +127.0.0.1"},
+	{page: "docs/operations.md", first: "reconfig -add", not: "needs Java: integration/interop runs it in zkCli"},
 	{page: "docs/operations.md", first: "tickTime=2000", not: text},
 	{page: "docs/operations.md", first: "backup.directory=", not: text},
 	{page: "docs/operations.md", first: "backup.command=", not: text},
