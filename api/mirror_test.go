@@ -53,6 +53,10 @@ func TestMirror_ReadsOnly(t *testing.T) {
 	}
 	super.once("POST", "/v1/snapshot", string(backup)).problem(409, "NOTREADONLY").has("title", "mirrors ZooKeeper").
 		contains("zk-lite mirror stop")
+	step(state.MirrorFault, string(state.AppendFault(nil, 1, "ZooKeeper has lost transactions")))
+	c.get("/readyz").want(200).contains("its mirror of ZooKeeper has stopped")
+	super.get("/v1/mirror").want(200).has("state", "stopped").has("fault", "ZooKeeper has lost transactions")
+	super.get("/metrics").want(200).contains("\nmirror_stopped 1\n")
 	step(state.MirrorStop, "")
 	c.post("/v1/znodes/a", "x").want(201)
 	if a := c.get("/readyz").want(200); a.json["reason"] != nil {

@@ -50,6 +50,8 @@ func (h *health) readyz(q *rest.Request) error {
 	if status == "" {
 		q.Core.Server.View(func(v *server.View) {
 			switch m, mirrors := v.Machine().Mirror(); {
+			case m.Fault != "":
+				out.Reason = "its mirror of ZooKeeper has stopped: it answers reads over HTTP, and takes no clients"
 			case mirrors && !m.Online:
 				out.Reason = "it mirrors ZooKeeper, whose leader is out of reach: it answers reads over " +
 					"HTTP, and takes no clients"

@@ -66,9 +66,9 @@ func (m *Machine) Prepare(entry []byte) {
 		return
 	}
 	_, _ = VisitEntry(entry, func(_ Origin, _ uint64, c *Command) error { // Apply reports what is wrong with it
-		x := &c.Restore
-		if c.Op == OpMirror && c.Mirror == MirrorLoad && x.Upload == m.upload.id && x.Part == uint64(len(m.upload.parts)) {
-			m.prepared = m.upload.decode(x.Sum)
+		x, u := &c.Restore, m.upload
+		if c.Op == OpMirror && c.Mirror == MirrorLoad && x.Upload == u.id && x.Part == uint64(len(u.parts)) {
+			m.prepared = u.decode(x.Sum)
 		}
 		return nil
 	})

@@ -56,7 +56,8 @@ func ParseTakeover(data []byte) (t Takeover, err error) {
 	}
 	r := reader{b: data}
 	if v := r.byte(); v != takeoverSection {
-		return t, fmt.Errorf("the record of a take-over has version %d; this build reads version %d", v, takeoverSection)
+		return t, fmt.Errorf("the record of a take-over has version %d; this build reads version %d", v,
+			takeoverSection)
 	}
 	t = readTakeover(&r)
 	if r.err == nil && r.off != len(data) {

@@ -218,9 +218,10 @@ func answered(number uint64, code znode.Error) item {
 // constant, later ones zookeeper.jute.maxbuffer.extrasize, which is no less (BinaryInputArchive).
 const extraBuffer = 1024
 
-// longest bounds the fields of the request that forwards a command, and of the transaction that it may become. If one is
-// too long, the leader ends our connection, on which all clients wait, or ZooKeeper's followers end theirs to the leader:
-// a client can make the transaction longer by identities, which replace "auth" in each ACL, and by sequential names.
+// longest bounds the fields of the request that forwards a command, and of the transaction that it may become. If one
+// is too long, the leader ends our connection, on which all clients wait, or ZooKeeper's followers end theirs to the
+// leader: a client can make the transaction longer by identities, which replace "auth" in each ACL, and by sequential
+// names.
 func longest(c *state.Command, record []byte) int {
 	const head = 45 // of a transaction, with its digest; that of a request is shorter
 	ids, id := 0, 0
