@@ -45,7 +45,7 @@ func TestCommands_TellTheState(t *testing.T) {
 	c := newClient(t, e.urls[i])
 	for _, name := range []string{"monitor", "mntr"} {
 		a := c.get("/commands/"+name).want(200).has("command", "monitor").has("server_state", "leader")
-		a.has("quorum_size", 3).contains("3.9.4-zk-lite-test, built on ")
+		a.has("quorum_size", 3).contains("3.9.5-zk-lite-test, built on ")
 		if n := a.field("znode_count").(float64); n < 5 {
 			t.Errorf("%v znodes", n)
 		}

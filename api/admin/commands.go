@@ -23,7 +23,7 @@ import (
 
 // compatibleVersion is the version of ZooKeeper whose commands these are; its tools
 // choose features by it.
-const compatibleVersion = "3.9.4"
+const compatibleVersion = "3.9.5"
 
 // Settings are settings of the whole server that the command configuration shows.
 type Settings struct {

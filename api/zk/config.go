@@ -29,7 +29,7 @@ const (
 	DefaultWriteTimeout = 40 * time.Second
 	// CompatibleVersion is the ZooKeeper version that clients and monitors get to
 	// see, because some choose features by it.
-	CompatibleVersion = "3.9.4"
+	CompatibleVersion = "3.9.5"
 	// BuildDateFormat is how ZooKeeper wrote the date until 3.6, for package time. Parsers of
 	// that time, such as go-zookeeper's, refuse ZooKeeper's newer form; the newer ones read both.
 	BuildDateFormat = "01/02/2006 15:04 GMT"

@@ -145,8 +145,8 @@ func (c *conn) leave(r server.Reason) {
 	time.AfterFunc(leaveLimit, func() { c.out.end(r.String()) })
 }
 
-// leaveNow is called by the reader when its client is to leave and no whole frame waits. It reports whether it has ended
-// the connection, after the last reply; if not, there is more to read.
+// leaveNow is called by the reader when its client is to leave and no whole frame waits. It reports whether it has
+// ended the connection, after the last reply; if not, there is more to read.
 func (c *conn) leaveNow(served bool) (bool, error) {
 	if c.in.have() > 0 || !served && c.pending.Load() == 0 {
 		if err := c.net.SetReadDeadline(time.Now().Add(quietTime)); err != nil {

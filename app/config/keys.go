@@ -52,8 +52,8 @@ func foreignKeys() []foreign {
 // oneVote is why there are neither groups nor weights: Raft's majorities count servers, and a vote that weighs nothing
 // would become one that counts.
 const oneVote = "gives each voter one vote, so the key would change what a majority is; remove it. A server that is " +
-	"to have no vote is an observer (server.N=...:observer), and an ensemble that is to outlive a site has its voters " +
-	"on three"
+	"to have no vote is an observer (server.N=...:observer), and an ensemble that is to outlive a site has its " +
+	"voters on three"
 
 // familyOf is the family of a key; nil: none.
 func familyOf(key string) *foreign {

@@ -49,14 +49,14 @@ func ensembleRows(s *Settings) []setting {
 		{key: "syncLimit", kind: kindInt, def: "5", min: 1, max: maxInt, to: &s.SyncLimit,
 			help: "Ticks without contact to a leader after which a server stops serving."},
 		{key: "readonlymode.enabled", kind: kindBool, def: "false", to: &s.Server.ReadOnly,
-			help: "Whether a server that is out of touch with a majority serves reads to clients that allow it. What they " +
-				"see may be old."},
+			help: "Whether a server that is out of touch with a majority serves reads to clients that allow it. What " +
+				"they see may be old."},
 		{key: "standaloneEnabled", kind: kindBool, def: "true", to: &s.StandaloneEnabled,
 			help: "Whether a server alone in the list is a standalone server, which needs no `myid`, and to which no " +
 				"other can be added. With `true` a `reconfig` must leave two servers that vote, as in ZooKeeper."},
 		{key: "reconfigEnabled", kind: kindBool, def: "false", to: &s.ZooKeeper.Reconfig,
-			help: "Answer `reconfig` on the ZooKeeper port, for clients that may write /zookeeper/config. Members may be " +
-				"changed over HTTP anyway."},
+			help: "Answer `reconfig` on the ZooKeeper port, for clients that may write /zookeeper/config. Members may " +
+				"be changed over HTTP anyway."},
 		{key: "quorumListenOnAllIPs", flag: "quorum-listen-on-all-ips", kind: kindBool, def: "false",
 			to: &s.QuorumListenOnAllIPs,
 			help: "Listen for the other servers on all interfaces, " +

@@ -30,8 +30,8 @@ type Options struct {
 	Env []string
 	// JavaFlags are for the JVM of ZooKeeper servers.
 	JavaFlags []string
-	// First is how many servers form the ensemble, if not all. The others are not started; each knows the first ones and
-	// itself.
+	// First is how many servers form the ensemble, if not all. The others are not started; each knows the first ones
+	// and itself.
 	First int
 	// NotStarted leaves all servers down.
 	NotStarted bool

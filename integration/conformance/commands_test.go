@@ -281,3 +281,18 @@ func fieldsOfJSON(path string, value any) (all []string) {
 	}
 	return all
 }
+
+// matches reports whether the row is for a field as in "conf: tickTime number".
+func (d *commandDifference) matches(field string) bool {
+	in, what, _ := strings.Cut(field, ": ")
+	return anyOf(strings.Split(d.in, ", "), in) && anyOf(strings.Split(d.fields, ", "), what)
+}
+
+func anyOf(patterns []string, text string) bool {
+	for _, p := range patterns {
+		if regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*") + "$").MatchString(text) {
+			return true
+		}
+	}
+	return false
+}

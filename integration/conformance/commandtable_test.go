@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -26,21 +25,6 @@ type commandDifference struct {
 	in, fields string
 	has        side
 	why        string
-}
-
-// matches reports whether the row is for a field as in "conf: tickTime number".
-func (d *commandDifference) matches(field string) bool {
-	in, what, _ := strings.Cut(field, ": ")
-	return anyOf(strings.Split(d.in, ", "), in) && anyOf(strings.Split(d.fields, ", "), what)
-}
-
-func anyOf(patterns []string, text string) bool {
-	for _, p := range patterns {
-		if regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*") + "$").MatchString(text) {
-			return true
-		}
-	}
-	return false
 }
 
 // commandDifferences is the whole table.

@@ -257,7 +257,7 @@ func (c *Client) fill(e *Event) {
 // operations are ZooKeeper's names (AuditConstants) of commands.
 var operations = map[state.Op]string{
 	state.OpCreate: "create", state.OpDelete: "delete", state.OpSetData: "setData", state.OpSetACL: "setAcl",
-	state.OpMulti: "multiOperation", state.OpReconfig: "reconfig", state.OpDeleteAll: "deleteAll", // the last one is ours
+	state.OpMulti: "multiOperation", state.OpReconfig: "reconfig", state.OpDeleteAll: "deleteAll", // the last is ours
 }
 
 func audited(op state.Op) bool { return operations[op] != "" }
