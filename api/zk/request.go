@@ -186,8 +186,7 @@ func (r *request) decodeMulti(rd *jute.Reader) {
 func multiCommand(op *wire.MultiOp) state.Command {
 	switch q := op.Request.(type) {
 	case *wire.CreateRequest:
-		// Without a TTL in the request, a TTL mode gets an impossible one.
-		return multiCreate(op, q.Path, q.Data, q.ACL, q.Mode, -1)
+		return multiCreate(op, q.Path, q.Data, q.ACL, q.Mode, 0)
 	case *wire.CreateTTLRequest:
 		return multiCreate(op, q.Path, q.Data, q.ACL, q.Mode, q.TTLMillis)
 	case *wire.DeleteRequest:

@@ -83,7 +83,7 @@ func TestZKP_Multi_ModeDecidesTheKind(t *testing.T) {
 		err    znode.Error
 	}{
 		{op(wire.OpCreate, create("/1", "", znode.Container)), wire.OpCreate2, 0},
-		{op(wire.OpCreate, create("/2", "", znode.PersistentTTL)), wire.OpError, znode.ErrBadArguments},
+		{ttl("/2", znode.PersistentTTL, 0), wire.OpError, znode.ErrBadArguments},
 		{op(wire.OpCreateContainer, create("/3", "", znode.Persistent)), wire.OpCreate2, 0},
 		{ttl("/4", znode.Persistent, 5), wire.OpCreate, 0},
 		{ttl("/5", znode.Container, 5), wire.OpCreate2, 0},
@@ -95,11 +95,13 @@ func TestZKP_Multi_ModeDecidesTheKind(t *testing.T) {
 			t.Errorf("%+v: results %+v, want one of type %v with %v", x.op.Request, r, x.result, x.err)
 		}
 	}
-	// An unknown mode of the others spoils the whole request (50.).
-	c.want(znode.ErrMarshalling, wire.OpMulti, &wire.MultiRequest{Ops: []wire.MultiOp{
-		op(wire.OpCreate, create("/8", "", znode.Persistent)),
-		op(wire.OpCreate, create("/9", "", 9)),
-	}})
+	// An unknown mode of the others, and one that needs a TTL, spoil the whole request (50.).
+	for _, mode := range []znode.Mode{9, znode.PersistentTTL, znode.PersistentSequentialTTL} {
+		c.want(znode.ErrMarshalling, wire.OpMulti, &wire.MultiRequest{Ops: []wire.MultiOp{
+			op(wire.OpCreate, create("/8", "", znode.Persistent)),
+			op(wire.OpCreate2, create("/9", "", mode)),
+		}})
+	}
 	c.want(znode.ErrNoNode, wire.OpExists, &wire.ExistsRequest{Path: "/8"})
 	c.want(znode.ErrMarshalling, wire.OpMulti, &wire.MultiRequest{Ops: []wire.MultiOp{
 		op(wire.OpGetData, &wire.GetDataRequest{Path: "/"}),

@@ -21,8 +21,8 @@ const multiOpMinBytes = multiHeaderBytes + 5
 var ErrMultiType = errors.New("operation type is not allowed here")
 
 // ErrMultiMode reports that a create, create2 or createContainer inside a multi
-// has an unknown mode.
-var ErrMultiMode = errors.New("create mode is unknown")
+// has an unknown mode, or one that needs a TTL.
+var ErrMultiMode = errors.New("create mode is not allowed here")
 
 // MultiHeader precedes every operation and every result of a multi, and follows
 // the last one with Done set.
@@ -62,7 +62,7 @@ type MultiOp struct {
 // EffectiveType is the operation that a server performs. For the four creates
 // of a multi, and only there, the mode overrides the opcode
 // (MultiOperationRecord.deserialize and Op.create in ZooKeeper 3.9): a TTL mode
-// makes a createTTL, though without a valid TTL unless Type is createTTL;
+// makes a createTTL, though Decode refuses it unless Type is createTTL;
 // Container makes a createContainer; and a createTTL with any other mode, also
 // an unknown one, is a plain create. The result has the type
 // EffectiveType().ResultType().
@@ -109,10 +109,10 @@ func (m *MultiRequest) Append(b []byte) []byte {
 }
 
 // Decode reads the record. An operation that has no place in it and a create
-// with an unknown mode are errors (ErrMultiType, ErrMultiMode), so a server
-// answers the whole request with MARSHALLINGERROR. The unknown mode of a
-// createTTL is not an error here, as in ZooKeeper: it fails that operation. The
-// watch flags of a multiRead are ignored.
+// with an unknown mode, or one that needs a TTL, are errors (ErrMultiType,
+// ErrMultiMode), so a server answers the whole request with MARSHALLINGERROR.
+// The unknown mode of a createTTL is not an error here, as in ZooKeeper: it
+// fails that operation. The watch flags of a multiRead are ignored.
 func (m *MultiRequest) Decode(r *jute.Reader) {
 	m.Ops = nil
 	for {
@@ -194,8 +194,8 @@ func (m *MultiRequest) check(op *MultiOp) error {
 		return fmt.Errorf("%w: %s with a body of type %T, want %T",
 			ErrMultiType, op.Type, op.Request, NewRequest(op.Type))
 	}
-	if !mode.Valid() {
-		return fmt.Errorf("%w: %s with mode %d, want 0 to 6", ErrMultiMode, op.Type, int32(mode))
+	if !mode.Valid() || mode.TTL() {
+		return fmt.Errorf("%w: %s with mode %d, want 0 to 4", ErrMultiMode, op.Type, int32(mode))
 	}
 	return nil
 }

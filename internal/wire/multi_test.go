@@ -47,8 +47,9 @@ func TestMultiRequest_Decode_ErrorOnMixedKinds(t *testing.T) {
 	}
 }
 
-func TestMultiRequest_Decode_UnknownMode(t *testing.T) {
-	for _, mode := range []znode.Mode{-1, 7, 99} {
+// TestMultiRequest_Decode_Mode: a mode that is unknown, or that needs a TTL which a create does not have.
+func TestMultiRequest_Decode_Mode(t *testing.T) {
+	for _, mode := range []znode.Mode{-1, znode.PersistentTTL, znode.PersistentSequentialTTL, 7, 99} {
 		for _, op := range []OpCode{OpCreate, OpCreate2, OpCreateContainer} {
 			m := &MultiRequest{Ops: []MultiOp{{op, &CreateRequest{Mode: mode}}}}
 			if _, err := decodeMulti(false, m.Append(nil)); !errors.Is(err, ErrMultiMode) {
