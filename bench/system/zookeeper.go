@@ -19,7 +19,7 @@ type apache struct{ speaksZooKeeper }
 
 // NewZooKeeper finds Debian's package.
 func NewZooKeeper() (System, error) {
-	_, err := zookeeper.Command("")
+	_, err := zookeeper.Command("", "")
 	return &apache{}, err
 }
 
@@ -47,7 +47,7 @@ func (*apache) Settings() []string {
 }
 
 func (*apache) start(e *Ensemble, o *Setup) error {
-	return startZoo(e, o, func(file string) ([]string, error) { return zookeeper.Command(file, apacheFlags()...) })
+	return startZoo(e, o, func(file string) ([]string, error) { return zookeeper.Command("", file, apacheFlags()...) })
 }
 
 // LiveHeap collects garbage and reads the heap in use (jcmd, part of the JDK).

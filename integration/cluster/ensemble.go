@@ -28,6 +28,8 @@ type Options struct {
 	Disks []*disk.Disk
 	// Env is added to the environment of the servers.
 	Env []string
+	// ZooKeeper is the version that StartZooKeeper runs; "": the oracle's.
+	ZooKeeper string
 	// JavaFlags are for the JVM of ZooKeeper servers.
 	JavaFlags []string
 	// First is how many servers form the ensemble, if not all. The others are not started; each knows the first ones
@@ -76,7 +78,7 @@ func Start(t testing.TB, n int, o Options) *Ensemble {
 	return start(t, "zk-lite", n, o, zkLite{})
 }
 
-// StartZooKeeper runs n servers of Apache ZooKeeper from Debian's packages.
+// StartZooKeeper runs n servers of Apache ZooKeeper.
 func StartZooKeeper(t testing.TB, n int, o Options) *Ensemble {
 	t.Helper()
 	return start(t, "ZooKeeper", n, o, apache{})

@@ -96,7 +96,7 @@ func (s *Server) Run(command string, flags ...string) (said string, err error) {
 	return string(out), err
 }
 
-// apache runs Apache ZooKeeper with Debian's Java libraries.
+// apache runs Apache ZooKeeper of Maven Central's.
 type apache struct{}
 
 func (apache) command(s *Server) ([]string, error) {
@@ -104,7 +104,7 @@ func (apache) command(s *Server) ([]string, error) {
 	flags := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", // it is an oracle of results, not of durability
 		"-Dzookeeper.preAllocSize=1024"}
-	return zookeeper.Command(s.configFile(), append(flags, s.e.opts.JavaFlags...)...)
+	return zookeeper.Command(cmp.Or(s.e.opts.ZooKeeper, zookeeper.Oracle), s.configFile(), append(flags, s.e.opts.JavaFlags...)...)
 }
 
 func (apache) config(_ *Server, _ map[string]string) {}

@@ -41,7 +41,7 @@ func TestConformance_Commands(t *testing.T) {
 }
 
 func compareCommands(t *testing.T, servers int, used map[int]bool) {
-	theirs := zookeeper.Run(t, zookeeper.Options{Version: zookeeper.V39, Servers: servers, Admin: true})
+	theirs := zookeeper.Run(t, zookeeper.Options{Version: zookeeper.Oracle, Servers: servers, Admin: true})
 	ours := cluster.Start(t, servers, cluster.Options{Config: map[string]string{"maxSessionTimeout": "60000"}})
 	leader, followers := ours.Leader(), ours.Followers()
 	pairs := map[string][2]*asked{

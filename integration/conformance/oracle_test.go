@@ -83,13 +83,10 @@ func TestConformance_Oracle(t *testing.T) {
 
 func newLane(t *testing.T) *lane {
 	t.Helper()
-	longest := fmt.Sprint((longSession * tick).Milliseconds())
-	settings := map[string]string{"maxSessionTimeout": longest,
-		"znode.container.checkIntervalMs": "86400000"}
 	l := &lane{t: t}
 	l.zookeeper = cluster.StartZooKeeper(t, 1, cluster.Options{Quiet: true,
-		Config: settings, JavaFlags: []string{"-Dznode.container.checkIntervalMs=86400000"}})
-	l.zklite = cluster.Start(t, 1, cluster.Options{Quiet: true, Config: settings})
+		Config: settings(), JavaFlags: []string{"-Dznode.container.checkIntervalMs=" + never}})
+	l.zklite = cluster.Start(t, 1, cluster.Options{Quiet: true, Config: settings()})
 	l.open()
 	return l
 }
@@ -117,7 +114,7 @@ func (l *lane) play(first, number uint64) (steps int, same bool) {
 	if !slices.EqualFunc(end, otherEnd, func(a, b step) bool { return a.String() == b.String() }) {
 		l.t.Errorf("script %d: other znodes are left", number)
 	}
-	wrong := differ(l.t, all[:min(len(all), len(want), len(got))], want, got)
+	wrong := differ(l.t, differences(), all[:min(len(all), len(want), len(got))], want, got)
 	if wrong == 0 && len(want) == len(got) {
 		return len(all), true
 	}

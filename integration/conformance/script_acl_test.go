@@ -3,6 +3,7 @@
 package conformance_test
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
@@ -15,7 +16,8 @@ const (
 	otherDigest = "other:8q+cqA9FicvypK1WV0YuCD5XdXU="
 )
 
-// acls leaves out IPv6, which ZooKeeper has since 3.9.4, and sasl, which it knows only where it is configured.
+// acls leaves out IPv6, which ZooKeeper has since 3.9.4 (addresses), and schemes that it knows only where they are
+// configured.
 func acls() []step {
 	s := []step{a.create("/acl", null, znode.Persistent)}
 	for i, l := range [][]znode.ACL{
@@ -42,6 +44,26 @@ func acls() []step {
 			s = append(s, x.connect(1), x.auth("digest", cluster.SuperCredentials),
 				x.setACL("/acl", znode.OpenACL, -1), x.close())
 		}
+	}
+	return s
+}
+
+// addresses are ids of scheme ip.
+func addresses() []step {
+	s := []step{a.create("/ip", null, 0)}
+	for i, id := range []string{"::127.0.0.1", "127.0.0.01", "+127.0.0.1"} {
+		path := fmt.Sprintf("/ip/odd-%d", i)
+		s = append(s, a.createACL(path, null, 0, acl(31, "ip", id)), a.getACL(path))
+	}
+	for i, id := range []string{"::1", "::", "::1/128", "::1/129", "::1/0", "::/0", "fe80::/10", "fe80::1%lo", "1::2::3",
+		"2001:db8:0:0:0:0:0:1", "2001:DB8::1/32", "::ffff:127.0.0.1/96", "::ffff:127.0.0.1/128", "::ffff:10.0.0.1",
+		"[::1]", "::1/", "::1/+64", "::1/-0", "::1/064", "::1/64/64", "/64", "/", "127.0.0.1/", "127.0.0.1/+8",
+		"127.0.0.1/08", "0.0.0.0/0", "127.0.0.2/30", "127.0.0.2/31", "127.1.2.3/9", "127.0.0.1/8/8", " 127.0.0.1",
+		"127.0.0.1 ", "127.0.0.1.1", "0x7f.0.0.1", "-1.0.0.0", "127..0.1", "12345::",
+		"1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8", ":1", "1:", ":::"} {
+		path := fmt.Sprintf("/ip/%d", i)
+		s = append(s, a.createACL(path, str("x"), 0, append(acl(31, "ip", id), acl(8, "world", "anyone")...)),
+			a.getACL(path), a.get(path, false))
 	}
 	return s
 }

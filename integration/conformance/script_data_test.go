@@ -19,14 +19,19 @@ const (
 
 // script is the whole script, by topics.
 func script() []step {
+	return slices.Concat(olderScript(), removingKinds(), severalKinds(), addresses())
+}
+
+// olderScript is the part of the script that ZooKeeper 3.8 can run, too.
+func olderScript() []step {
 	return slices.Concat(
 		[]step{a.connect(1), b.connect(2), c.connect(3)},
 		freshTree(), creates(), sequences(), ephemerals(), extendedTypes(),
 		badPaths(), goodPaths(), deletes(), data(), children(), versions(),
-		multis(), multiReads(), multiErrors(),
+		multis(), multiReads(), multiErrors(), everyType(),
 		acls(), digests(), auths(), aclChecks(),
 		watches(), existWatches(), childWatches(), persistentWatches(), removing(), rearming(),
-		watchACLs(), quotas(), queries(), pipelines(), sessions(), nonsense(),
+		watchACLs(), quotas(), hardQuotas(), multiQuotas(), queries(), pipelines(), sessions(), closings(), nonsense(),
 	)
 }
 

@@ -68,7 +68,7 @@ func nonsense() []step {
 	for _, op := range []wire.OpCode{0, 10, 23, 99, 108, 500, -1, -100} {
 		s = append(s, d.do(op, &wire.CheckRequest{Path: "/", Version: -1}), d.resume(1), d.exists("/", false))
 	}
-	for _, op := range []wire.OpCode{wire.OpCreate, wire.OpGetData, wire.OpMulti, wire.OpSetWatches,
+	for _, op := range []wire.OpCode{wire.OpGetData, wire.OpMulti, wire.OpSetWatches,
 		wire.OpAuth, wire.OpSync, wire.OpAddWatch} {
 		// A body that ends too early, or claims more than there is.
 		s = append(s, d.do(op, nil), d.do(op, &wire.ExistsRequest{}), d.resume(1))
@@ -115,7 +115,7 @@ func multiErrors() []step {
 		a.create("me", null, 0), a.create("/me/a/./b", null, 0), a.delete("/me/none", -1),
 		a.delete("/me/full", -1), a.delete("/me/full/1", 9), a.delete("/", -1), a.set("/me", null, 9),
 		a.set("/none", null, -1), a.check("/me", 9), a.check("/none", -1), a.check("/none", 0),
-		a.createACL("/me/x", null, 0, nil), a.createACL("/me/x", null, 0, acl(31, "what", "x")),
+		a.createACL("/me/x", null, 0, []znode.ACL{}), a.createACL("/me/x", null, 0, acl(31, "what", "x")),
 		a.createTTL("/me/x", 5, 0), a.createTTL("/me/x", 5, 1<<40), a.createTTL("/me/x", 0, 1000),
 		a.createTTL("/me/x", 9, 1000), a.create("/me/x", null, 5), a.create2("/me/x", null, 6),
 		a.create("/me/x", null, 4), a.createContainer("/me/x", 0), a.createContainer("/me/x", 1),

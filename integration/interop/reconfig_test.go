@@ -20,7 +20,7 @@ import (
 // TestInterop_Reconfig replaces three servers by three others, with one command of each tool, while a client writes:
 // nothing acknowledged is lost, and its session goes on.
 func TestInterop_Reconfig(t *testing.T) {
-	jars, err := zookeeper.Jars(zookeeper.V39)
+	jars, err := zookeeper.Jars(zookeeper.Oracle)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ const (
 	V39 = "3.9.5"
 )
 
+// Oracle is the version whose behaviour zk-lite's is compared with.
+const Oracle = V39
+
 // Versions are all of them, the oldest first.
 func Versions() []string { return []string{V34, V35, V36, V37, V38, V39} }
 

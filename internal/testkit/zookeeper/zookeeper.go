@@ -62,9 +62,12 @@ func Flags() []string {
 	return []string{"-Dzookeeper.jmx.log4j.disable=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"}
 }
 
-// Command runs a server of Debian's with a zoo.cfg, and with further flags for Java.
-func Command(file string, flags ...string) ([]string, error) {
+// Command runs a server of a version ("": Debian's) with a zoo.cfg, and with further flags for Java.
+func Command(version, file string, flags ...string) ([]string, error) {
 	classPath, err := ClassPath()
+	if version != "" {
+		classPath, err = Jars(version)
+	}
 	return command(classPath, file, flags), err
 }
 
