@@ -27,7 +27,7 @@ UPGRADES ?= Test
 MIGRATION ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring apache upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring suites upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,8 +121,8 @@ monitoring: ## a real Prometheus sees faults of real servers begin and end; need
 release-data: ## writes data directories with the last release, in integration/upgrade/testdata
 	$(GO) test -tags upgrade -count=1 -run TestData ./integration/upgrade -write
 
-apache: ## Apache ZooKeeper's own test classes, against zk-lite and ZooKeeper (Debian: default-jdk-headless, maven, openssl)
-	integration/apache/run
+suites: ## the tests of Apache ZooKeeper and Curator, on zk-lite and ZooKeeper; SELECTION=1, CLASSES, RECORD=1 (root; Debian: default-jdk-headless, maven, openssl)
+	integration/suites/run $(CLASSES)
 
 oracle: ## SCRIPTS (5000) random scripts, run by a real ZooKeeper and by zk-lite; SEED repeats them
 	ZK_LITE_ORACLE_SCRIPTS=$(SCRIPTS) ZK_LITE_SEED=$(SEED) $(GO) test -tags interop -count=1 -v -timeout 0 \

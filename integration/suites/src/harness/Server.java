@@ -6,6 +6,7 @@ import java.util.*;
 import java.util.concurrent.TimeUnit;
 import javax.security.auth.login.AppConfigurationEntry;
 import javax.security.auth.login.Configuration;
+import org.apache.zookeeper.server.quorum.QuorumPeerConfig;
 
 /** A server as a process: zk-lite's (HARNESS_ZKLITE), or ZooKeeper's (HARNESS_ZOOKEEPER, a class path). */
 public final class Server {
@@ -15,11 +16,17 @@ public final class Server {
 
     /** start runs a server with these lines of zoo.cfg, and what the test has set as system properties. */
     public static Server start(File dir, Map<String, String> lines) throws IOException {
+        return start(dir, lines, dir.toPath().resolve("harness.cfg"));
+    }
+
+    /** start writes the lines to the end of a file of which they are the rest, and runs a server with it. */
+    public static Server start(File dir, Map<String, String> lines, Path file) throws IOException {
         String binary = System.getenv("HARNESS_ZKLITE");
         Map<String, String> all = new TreeMap<>();
         List<String> command = new ArrayList<>();
         if (binary == null) {
-            command.addAll(List.of(System.getProperty("java.home") + "/bin/java", "-Xmx256m", "-XX:TieredStopAtLevel=1"));
+            command.addAll(List.of(System.getProperty("java.home") + "/bin/java", "-Xmx256m", "-XX:-UsePerfData",
+                "-XX:TieredStopAtLevel=1", "-XX:SharedArchiveFile=" + System.getenv("HARNESS_ARCHIVE"), "-Xshare:auto", "-Xlog:disable"));
         }
         for (String name : System.getProperties().stringPropertyNames()) {
             String value = System.getProperty(name);
@@ -31,9 +38,13 @@ public final class Server {
                 all.put(name.substring("zookeeper.".length()), value);
             }
         }
-        String readOnly = System.getProperty("readonlymode.enabled");
-        if (readOnly != null && binary == null) command.add("-Dreadonlymode.enabled=" + readOnly);
-        else if (readOnly != null) all.put("readonlymode.enabled", readOnly);
+        for (String name : List.of("readonlymode.enabled", "jute.maxbuffer", "znode.container.checkIntervalMs")) {
+            String value = System.getProperty(name);
+            if (value != null && binary == null) command.add("-D" + name + "=" + value);
+            else if (value != null) all.put(name, value);
+        }
+        if (QuorumPeerConfig.isReconfigEnabled()) all.put("reconfigEnabled", "true");
+        if (!QuorumPeerConfig.isStandaloneEnabled()) all.put("standaloneEnabled", "false");
         all.putAll(lines);
         Files.createDirectories(dir.toPath());
         String jaas = jaas();
@@ -44,12 +55,17 @@ public final class Server {
         }
         String krb5 = System.getProperty("java.security.krb5.conf");
         if (binary == null && krb5 != null) command.add("-Djava.security.krb5.conf=" + krb5);
-        StringBuilder text = new StringBuilder();
         all.putIfAbsent("admin.enableServer", "false");
         all.putIfAbsent("4lw.commands.whitelist", "*");
-        all.forEach((k, v) -> text.append(k).append('=').append(v).append('\n'));
-        Path file = dir.toPath().resolve("harness.cfg");
-        Files.writeString(file, text);
+        Properties there = new Properties();
+        if (Files.exists(file) && !file.endsWith("harness.cfg")) {
+            there.load(new StringReader(Files.readString(file)));
+        } else {
+            Files.writeString(file, "");
+        }
+        StringBuilder text = new StringBuilder("\n");
+        all.forEach((k, v) -> { if (!there.containsKey(k)) text.append(k).append('=').append(v).append('\n'); });
+        Files.writeString(file, text, StandardOpenOption.APPEND);
         if (binary == null) {
             command.addAll(List.of("-cp", System.getenv("HARNESS_ZOOKEEPER"),
                 "org.apache.zookeeper.server.quorum.QuorumPeerMain", file.toString()));
@@ -97,6 +113,14 @@ public final class Server {
             if (!process.waitFor(20, TimeUnit.SECONDS)) process.destroyForcibly();
         } catch (InterruptedException e) {
             process.destroyForcibly();
+        }
+    }
+
+    public void kill() {
+        try {
+            process.destroyForcibly().waitFor(20, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 

@@ -1,5 +1,6 @@
 package org.apache.zookeeper.test;
 
+import harness.Peer;
 import harness.Server;
 import java.io.*;
 import java.nio.file.*;
@@ -9,7 +10,7 @@ import org.apache.zookeeper.PortAssignment;
 import org.apache.zookeeper.client.FourLetterWordMain;
 import org.apache.zookeeper.server.quorum.QuorumPeer;
 
-/** In the place of the tests' own: 2n+1 servers, which are processes. A test that asks for a peer's object gets null. */
+/** In the place of the tests' own: 2n+1 servers, which are processes. */
 public class QuorumUtil {
     public static class PeerStruct {
         public int id;
@@ -20,6 +21,7 @@ public class QuorumUtil {
     }
 
     public final int N, ALL;
+    public boolean disableJMXTest;
     private final Map<Integer, PeerStruct> peers = new TreeMap<>();
     private final Map<String, String> lines = new HashMap<>();
 
@@ -45,11 +47,35 @@ public class QuorumUtil {
         }
     }
 
-    public PeerStruct getPeer(int id) { return peers.get(id); }
+    public PeerStruct getPeer(int id) {
+        PeerStruct p = peers.get(id);
+        if (p.peer != null) ((Peer) p.peer).refresh();
+        return p;
+    }
+
+    public int getLeaderServer() {
+        return peers.keySet().stream().filter(id -> getPeer(id).peer.leader != null).findFirst()
+            .orElseThrow(() -> new AssertionError("Leader server not found."));
+    }
+
+    public boolean leaderExists() { return peers.keySet().stream().anyMatch(id -> getPeer(id).peer.leader != null); }
+
+    public QuorumPeer getLeaderQuorumPeer() { return getPeer(getLeaderServer()).peer; }
+
+    public List<QuorumPeer> getFollowerQuorumPeers() {
+        return peers.keySet().stream().map(id -> getPeer(id).peer).filter(p -> p.leader == null).toList();
+    }
+
+    public boolean allPeersAreConnected() {
+        return peers.values().stream().allMatch(p -> p.peer.getPeerState() != QuorumPeer.ServerState.LOOKING);
+    }
+
+    public String getConnectString(QuorumPeer p) { return "127.0.0.1:" + p.getClientPort(); }
 
     public void enableLocalSession(boolean enabled) { lines.put("localSessionsEnabled", "" + enabled); }
 
     public void startAll() throws IOException {
+        shutdownAll();
         for (int id : peers.keySet()) begin(id);
         for (int id : peers.keySet()) await(id);
     }
@@ -62,6 +88,11 @@ public class QuorumUtil {
     }
 
     public void start(int id) throws IOException { begin(id); }
+
+    public void startThenShutdown(int id) throws IOException {
+        restart(id);
+        shutdown(id);
+    }
 
     public void restart(int id) throws IOException {
         start(id);
@@ -114,6 +145,7 @@ public class QuorumUtil {
         Map<String, String> own = new HashMap<>(lines);
         own.put("dataDir", p.dataDir.getPath());
         p.server = Server.start(p.dataDir, own);
+        p.peer = new Peer(p.server, id, p.clientPort, p.dataDir);
     }
 
     private void await(int id) {

@@ -1,0 +1,44 @@
+package org.apache.zookeeper.server.quorum;
+
+import harness.Peer;
+import harness.Server;
+import java.io.*;
+import java.nio.file.*;
+import java.util.*;
+
+/** In the place of ZooKeeper's: gives the test's file to a process. */
+public class QuorumPeerMain {
+    protected QuorumPeer quorumPeer;
+
+    protected void initializeAndRun(String[] args) throws IOException {
+        Properties file = new Properties();
+        load(file, args[0]);
+        File dir = new File(file.getProperty("dataDir"));
+        Server s = Server.start(dir, Map.of(), Path.of(args[0]));
+        String dynamic = file.getProperty("dynamicConfigFile");
+        if (dynamic != null) load(file, dynamic);
+        Path myid = dir.toPath().resolve("myid");
+        long id = Files.exists(myid) ? Long.parseLong(Files.readString(myid).trim()) : -1;
+        String own = file.getProperty("server." + id, ""), port = file.getProperty("clientPort");
+        if (own.contains(";")) port = own.substring(own.lastIndexOf(';') + 1).replaceAll(".*:", "").trim();
+        quorumPeer = new Peer(s, id, port == null ? 0 : Integer.parseInt(port), dir);
+        try {
+            s.await();
+        } catch (InterruptedException e) {
+            s.stop();
+        }
+    }
+
+    private static void load(Properties p, String file) throws IOException {
+        try (Reader r = new FileReader(file)) {
+            p.load(r);
+        }
+    }
+
+    public void close() { if (quorumPeer != null) quorumPeer.shutdown(); }
+
+    protected QuorumPeer getQuorumPeer() {
+        if (quorumPeer instanceof Peer) ((Peer) quorumPeer).refresh();
+        return quorumPeer;
+    }
+}

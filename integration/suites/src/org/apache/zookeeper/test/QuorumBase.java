@@ -1,0 +1,105 @@
+package org.apache.zookeeper.test;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import harness.Peer;
+import harness.Server;
+import java.io.*;
+import java.nio.file.*;
+import java.util.*;
+import org.apache.zookeeper.*;
+import org.apache.zookeeper.server.quorum.QuorumPeer;
+import org.junit.jupiter.api.*;
+
+/** In the place of the tests' own: five servers, which are processes. */
+public class QuorumBase extends ClientBase {
+    protected boolean localSessionsEnabled, localSessionsUpgradingEnabled;
+    private final List<Peer> peers = new ArrayList<>();
+
+    @BeforeEach
+    @Override public void setUp() throws Exception { setUp(false, false); }
+
+    protected void setUp(boolean withObservers, boolean withOracle) throws Exception {
+        if (withOracle) throw new UnsupportedOperationException("an oracle");
+        setupTestEnv();
+        setUpAll();
+        Map<String, String> all = new HashMap<>();
+        List<Integer> ports = new ArrayList<>();
+        List<String> clients = new ArrayList<>();
+        for (int i = 1; i <= 5; i++) {
+            int port = PortAssignment.unique();
+            ports.add(port);
+            clients.add("127.0.0.1:" + port);
+            all.put("server." + i, "127.0.0.1:" + PortAssignment.unique() + ":" + PortAssignment.unique()
+                + (withObservers && i > 3 ? ":observer" : ":participant") + ";127.0.0.1:" + port);
+        }
+        hostPort = String.join(",", clients);
+        all.putAll(Map.of("tickTime", "2000", "initLimit", "3", "syncLimit", "3",
+            "localSessionsEnabled", "" + localSessionsEnabled,
+            "localSessionsUpgradingEnabled", "" + localSessionsUpgradingEnabled));
+        for (int i = 1; i <= 5; i++) {
+            File dir = createTmpDir();
+            Files.writeString(dir.toPath().resolve("myid"), "" + i);
+            Map<String, String> lines = new HashMap<>(all);
+            lines.put("dataDir", dir.getPath());
+            if (withObservers && i > 3) lines.put("peerType", "observer");
+            peers.add(new Peer(Server.start(dir, lines), i, ports.get(i - 1), dir));
+        }
+        for (String s : clients) assertTrue(waitForServerUp(s, CONNECTION_TIMEOUT), "waiting for server up");
+    }
+
+    @AfterEach
+    @Override public void tearDown() throws Exception {
+        shutdownServers();
+    }
+
+    public void shutdownServers() {
+        peers.forEach(Peer::shutdown);
+        peers.clear();
+    }
+
+    public static void shutdown(QuorumPeer p) { p.shutdown(); }
+
+    public ArrayList<QuorumPeer> getPeerList() {
+        peers.forEach(Peer::refresh);
+        return new ArrayList<>(peers);
+    }
+
+    public int getLeaderIndex() {
+        for (int i = 0; i < peers.size(); i++) {
+            if (peers.get(i).getPeerState() == QuorumPeer.ServerState.LEADING) return i;
+        }
+        return -1;
+    }
+
+    public int getLeaderClientPort() { return peers.get(getLeaderIndex()).getClientPort(); }
+
+    public QuorumPeer getLeaderQuorumPeer() { return peers.get(getLeaderIndex()).refresh(); }
+
+    public QuorumPeer getFirstObserver() {
+        return peers.stream().filter(p -> p.getPeerState() == QuorumPeer.ServerState.OBSERVING).findFirst().orElse(null);
+    }
+
+    public int getFirstObserverClientPort() { return getFirstObserver().getClientPort(); }
+
+    public String getPeersMatching(QuorumPeer.ServerState state) {
+        StringJoiner all = new StringJoiner(",");
+        peers.stream().filter(p -> p.getPeerState() == state).forEach(p -> all.add("127.0.0.1:" + p.getClientPort()));
+        return all.toString();
+    }
+
+    public QuorumPeer getPeerByClientPort(int port) {
+        return peers.stream().filter(p -> p.getClientPort() == port).findFirst().orElse(null);
+    }
+
+    protected TestableZooKeeper createClient() throws IOException, InterruptedException { return createClient(hostPort); }
+
+    protected TestableZooKeeper createClient(String hp) throws IOException, InterruptedException {
+        return createClient(new CountdownWatcher(), hp);
+    }
+
+    protected TestableZooKeeper createClient(CountdownWatcher w, QuorumPeer.ServerState state)
+        throws IOException, InterruptedException {
+        return createClient(w, getPeersMatching(state));
+    }
+}
