@@ -14,6 +14,12 @@ public final class Server {
 
     private Server(Process p) { process = p; }
 
+    /** words are the lines by which a server answers what a Peer asks, unless the test says which it answers. */
+    public static Map<String, String> words() {
+        boolean told = System.getProperty("zookeeper.4lw.commands.whitelist") != null;
+        return told ? Map.of() : Map.of("4lw.commands.whitelist", "*");
+    }
+
     /** start runs a server with these lines of zoo.cfg, and what the test has set as system properties. */
     public static Server start(File dir, Map<String, String> lines) throws IOException {
         return start(dir, lines, dir.toPath().resolve("harness.cfg"));
@@ -26,7 +32,8 @@ public final class Server {
         List<String> command = new ArrayList<>();
         if (binary == null) {
             command.addAll(List.of(System.getProperty("java.home") + "/bin/java", "-Xmx256m", "-XX:-UsePerfData",
-                "-XX:TieredStopAtLevel=1", "-XX:SharedArchiveFile=" + System.getenv("HARNESS_ARCHIVE"), "-Xshare:auto", "-Xlog:disable"));
+                "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:SharedArchiveFile=" + System.getenv("HARNESS_ARCHIVE"),
+                "-Xlog:disable"));
         }
         for (String name : System.getProperties().stringPropertyNames()) {
             String value = System.getProperty(name);
@@ -56,7 +63,6 @@ public final class Server {
         String krb5 = System.getProperty("java.security.krb5.conf");
         if (binary == null && krb5 != null) command.add("-Djava.security.krb5.conf=" + krb5);
         all.putIfAbsent("admin.enableServer", "false");
-        all.putIfAbsent("4lw.commands.whitelist", "*");
         Properties there = new Properties();
         if (Files.exists(file) && !file.endsWith("harness.cfg")) {
             there.load(new StringReader(Files.readString(file)));

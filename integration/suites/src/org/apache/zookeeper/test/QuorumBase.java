@@ -41,6 +41,7 @@ public class QuorumBase extends ClientBase {
             File dir = createTmpDir();
             Files.writeString(dir.toPath().resolve("myid"), "" + i);
             Map<String, String> lines = new HashMap<>(all);
+            lines.putAll(Server.words());
             lines.put("dataDir", dir.getPath());
             if (withObservers && i > 3) lines.put("peerType", "observer");
             peers.add(new Peer(Server.start(dir, lines), i, ports.get(i - 1), dir));
@@ -77,7 +78,7 @@ public class QuorumBase extends ClientBase {
     public QuorumPeer getLeaderQuorumPeer() { return peers.get(getLeaderIndex()).refresh(); }
 
     public QuorumPeer getFirstObserver() {
-        return peers.stream().filter(p -> p.getPeerState() == QuorumPeer.ServerState.OBSERVING).findFirst().orElse(null);
+        return peers.stream().map(Peer::refresh).filter(p -> p.observer != null).findFirst().orElse(null);
     }
 
     public int getFirstObserverClientPort() { return getFirstObserver().getClientPort(); }

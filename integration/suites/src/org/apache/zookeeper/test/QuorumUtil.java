@@ -6,6 +6,7 @@ import java.io.*;
 import java.nio.file.*;
 import java.util.*;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 import org.apache.zookeeper.PortAssignment;
 import org.apache.zookeeper.client.FourLetterWordMain;
 import org.apache.zookeeper.server.quorum.QuorumPeer;
@@ -116,9 +117,11 @@ public class QuorumUtil {
         p.server.stop();
         p.server = null;
         List<PeerStruct> left = peers.values().stream().filter(x -> x.server != null).toList();
+        Set<Long> ids = left.stream().map(x -> (long) x.id).collect(Collectors.toSet());
+        long until = System.nanoTime() + 30_000_000_000L;
         for (PeerStruct x : left) {
-            long until = System.nanoTime() + 30_000_000_000L;
-            while (left.size() <= N && writes(x) && System.nanoTime() < until) LockSupport.parkNanos(100_000_000);
+            if (x.peer.getQuorumVerifier().containsQuorum(ids)) return;
+            while (writes(x) && System.nanoTime() < until) LockSupport.parkNanos(100_000_000);
         }
     }
 
@@ -143,6 +146,7 @@ public class QuorumUtil {
     private void begin(int id) throws IOException {
         PeerStruct p = peers.get(id);
         Map<String, String> own = new HashMap<>(lines);
+        own.putAll(Server.words());
         own.put("dataDir", p.dataDir.getPath());
         p.server = Server.start(p.dataDir, own);
         p.peer = new Peer(p.server, id, p.clientPort, p.dataDir);

@@ -14,7 +14,7 @@ public class QuorumPeerMain {
         Properties file = new Properties();
         load(file, args[0]);
         File dir = new File(file.getProperty("dataDir"));
-        Server s = Server.start(dir, Map.of(), Path.of(args[0]));
+        Server s = Server.start(dir, Server.words(), Path.of(args[0]));
         String dynamic = file.getProperty("dynamicConfigFile");
         if (dynamic != null) load(file, dynamic);
         Path myid = dir.toPath().resolve("myid");
