@@ -49,7 +49,8 @@ type client struct {
 	conn  *cluster.Conn
 	since znode.Zxid // last zxid seen at the last drop
 	state cluster.Session
-	ended bool // recorded that the connection ended
+	ended bool   // recorded that the connection ended
+	shook string // what the server has said to the handshake of this step, or ""
 }
 
 // record is the result of one step: the lines of each session, in order.
@@ -123,6 +124,8 @@ func (r *run) step(s *step) error {
 			c.conn.Drop()
 		}
 		return r.dial(s, c.state)
+	case lose, regain:
+		return r.majority(s)
 	}
 	c := r.clients[s.who]
 	switch s.kind {
@@ -134,6 +137,8 @@ func (r *run) step(s *step) error {
 		if s.kind == expire {
 			return r.waitGone(s)
 		}
+	case try:
+		return r.try(c, s)
 	case raw:
 		return c.conn.SendBytes(s.bytes)
 	case send:
@@ -154,13 +159,14 @@ func (r *run) dial(s *step, session cluster.Session) error {
 	what := fmt.Sprintf("%s: a session at server %d, zxid %s", s, s.server, session.LastZxid)
 	wait.Within(r.t, what, stepPatience, func() (err error) {
 		conn, err = cluster.Dial(r.e.Server(s.server).Addr(), cluster.ConnectOptions{
-			Timeout: time.Duration(s.timeout) * tick, Session: session})
+			Timeout: time.Duration(s.timeout) * tick, Session: session, ReadOnly: s.readOnly})
 		if errors.Is(err, cluster.ErrExpired) {
 			r.t.Fatalf("%s: %s: the session has expired, want it alive: %v", r.e.Name, s, err)
 		}
 		return err
 	})
 	c.conn, c.ended = conn, false
+	c.shook = fmt.Sprintf("connected for %d ms, read-only %t", conn.Response.TimeoutMillis, conn.Response.ReadOnly)
 	c.state = conn.State()
 	r.names[conn.Session.ID] = s.who
 	if r.ends == nil {
@@ -190,7 +196,7 @@ func (r *run) send(c *client, s *step) error {
 	for _, call := range calls {
 		r.await(s, c, call)
 	}
-	if s.requests[len(s.requests)-1].op == wire.OpCloseSession {
+	if slices.ContainsFunc(s.requests, func(q request) bool { return q.op == wire.OpCloseSession }) {
 		<-c.conn.Ended()
 	}
 	for _, call := range calls {
@@ -266,8 +272,11 @@ func (r *run) catchUp(s *step) {
 	for _, c := range r.clients {
 		r.applied = max(r.applied, c.conn.State().LastZxid)
 	}
+	begin := time.Now()
 	for behind := true; behind; {
-		behind = false
+		if behind = false; time.Since(begin) > stepPatience {
+			r.t.Fatalf("%s: %s: no server but one has zxid %s", r.e.Name, s, r.applied)
+		}
 		looks := map[*client]*cluster.Call{} // all at once, as there are thousands of steps
 		for _, c := range r.clients {
 			if !c.ended {
@@ -295,6 +304,9 @@ func (r *run) settle(s *step) record {
 	rec := record{}
 	for _, name := range slices.Sorted(maps.Keys(r.clients)) {
 		c := r.clients[name]
+		if c.shook != "" {
+			rec[name], c.shook = append(rec[name], c.shook), ""
+		}
 		if !open[name] {
 			continue
 		}

@@ -21,6 +21,8 @@ type step struct {
 	bytes []byte
 	// path is what expire waits to vanish.
 	path string
+	// readOnly allows the server to serve reads alone.
+	readOnly bool
 }
 
 // longSession is the usual session timeout, in ticks. A step may take long on a
@@ -36,6 +38,9 @@ const (
 	drop         // break the connection
 	expire       // break the connection and wait until the session has expired
 	raw          // send bytes
+	try          // as resume, once: the server may say that the session has expired, or nothing
+	lose         // end the second and the third server, and wait until the first one serves reads alone
+	regain       // start them again
 )
 
 // request is one request of a step.
@@ -50,7 +55,7 @@ type request struct {
 func (s *step) String() string {
 	if s.kind != send {
 		return fmt.Sprintf("%s %s", s.who, [...]string{"send", "connect", "resume", "drop", "expire",
-			"raw"}[s.kind])
+			"raw", "try", "lose", "regain"}[s.kind])
 	}
 	text := s.who
 	for _, r := range s.requests {
@@ -59,8 +64,19 @@ func (s *step) String() string {
 	return text
 }
 
-// describe shows the operations of a multi, which are pointers.
+// describe shows what are pointers: the operations of a multi, and the texts of a reconfig.
 func describe(body wire.Request) any {
+	if q, ok := body.(*wire.ReconfigRequest); ok {
+		text := ""
+		for _, x := range []*string{q.JoiningServers, q.LeavingServers, q.NewMembers} {
+			if x == nil {
+				text += "null "
+			} else {
+				text += fmt.Sprintf("%q ", *x)
+			}
+		}
+		return fmt.Sprint(text, "version ", q.CurConfigID)
+	}
 	m, ok := body.(*wire.MultiRequest)
 	if !ok {
 		return body
@@ -89,6 +105,14 @@ func (s session) connectFor(server, ticks int) step {
 
 func (s session) resume(server int) step {
 	return step{who: string(s), kind: resume, server: server, timeout: longSession}
+}
+
+func (s session) connectReadOnly(server int) step {
+	return step{who: string(s), kind: connect, server: server, timeout: longSession, readOnly: true}
+}
+
+func (s session) try(server int, readOnly bool) step {
+	return step{who: string(s), kind: try, server: server, timeout: longSession, readOnly: readOnly}
 }
 
 func (s session) drop() step               { return step{who: string(s), kind: drop} }
@@ -201,6 +225,18 @@ func (s session) ephemerals(prefix string) step {
 
 func (s session) descendants(path string) step {
 	return s.do(wire.OpGetAllChildrenNumber, &wire.GetAllChildrenNumberRequest{Path: path})
+}
+
+// reconfig takes "-" for what is null.
+func (s session) reconfig(joining, leaving, members string, version int64) step {
+	text := func(x string) *string {
+		if x == "-" {
+			return nil
+		}
+		return &x
+	}
+	return s.do(wire.OpReconfig, &wire.ReconfigRequest{JoiningServers: text(joining), LeavingServers: text(leaving),
+		NewMembers: text(members), CurConfigID: version})
 }
 
 // multi takes steps of one request each.

@@ -3,7 +3,9 @@
 package conformance_test
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,6 +41,8 @@ func (r *run) body(body wire.Response) string {
 	case *wire.ExistsResponse:
 		return r.stat(&b.Stat)
 	case *wire.GetDataResponse:
+		return fmt.Sprintf("data=%s %s", dataText(b.Data), r.stat(&b.Stat))
+	case *wire.ReconfigResponse:
 		return fmt.Sprintf("data=%s %s", dataText(b.Data), r.stat(&b.Stat))
 	case *wire.SetDataResponse:
 		return r.stat(&b.Stat)
@@ -86,7 +90,13 @@ func sorted(names []string) []string {
 	return names
 }
 
+var address = regexp.MustCompile(`=[^;\n]*(:participant|:observer)(;[^\n]*)?|(?m)^version=.*`)
+
+// dataText leaves out the addresses and the version of a configuration, which are the run's.
 func dataText(b []byte) string {
+	if bytes.HasPrefix(b, []byte("server.")) {
+		b = address.ReplaceAll(b, []byte("$1"))
+	}
 	if b == nil {
 		return "null"
 	}
