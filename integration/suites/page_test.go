@@ -25,11 +25,14 @@ var (
 // results that are kept.
 func TestRun(t *testing.T) {
 	all, why := readResults(t, "results.txt"), readExplanations(t)
-	classes := map[string]bool{}
+	judged := map[string]bool{} // classes
+	for k, o := range all {
+		judged[k.class] = judged[k.class] || *runs == "" && o[1] != "-"
+	}
 	if *runs != "" {
 		for _, f := range fields(t, *ran, 1) {
-			classes[f[0]] = true
 			for _, system := range strings.Fields(*columns) {
+				judged[f[0]] = judged[f[0]] || system == "zk-lite"
 				all.merge(t, *runs, system, f[0])
 			}
 		}
@@ -37,7 +40,7 @@ func TestRun(t *testing.T) {
 	passed, applies := 0, 0
 	for _, k := range all.sorted() {
 		o := all[k]
-		if o[0] != "passed" || *runs == "" && o[1] == "-" || *runs != "" && !classes[k.class] || !why.applies(k, o) {
+		if o[0] != "passed" || !judged[k.class] || !why.applies(k, o) {
 			continue
 		}
 		applies++
@@ -48,7 +51,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	t.Logf("zk-lite passes %d of the %d tests that ZooKeeper passes and that apply", passed, applies)
-	if applies == 0 {
+	if applies == 0 && strings.Contains(*columns, "zk-lite") {
 		t.Error("no test was judged")
 	}
 	if *update && *runs != "" {
@@ -181,7 +184,7 @@ func reasons(all results, why explanations) string {
 	}
 	var b strings.Builder
 	for _, k := range slices.SortedFunc(maps.Keys(n), byName) {
-		fmt.Fprintf(&b, "| %s | %s | %d | %s |\n", k.class, strings.ReplaceAll(k.name, "*", "those"), n[k], why[k].text)
+		fmt.Fprintf(&b, "| %s | %s | %d | %s |\n", k.class, strings.ReplaceAll(k.name, "*", "those that ZooKeeper fails, too"), n[k], why[k].text)
 	}
 	return b.String()
 }
