@@ -3,8 +3,8 @@ package org.apache.curator.test;
 import harness.Server;
 import java.io.*;
 import java.net.ServerSocket;
-import java.net.Socket;
 import java.util.*;
+import org.apache.zookeeper.client.FourLetterWordMain;
 
 /** In the place of Curator's: a process. TestingServer and TestingCluster start it. */
 public class TestingZooKeeperServer implements Closeable {
@@ -37,13 +37,14 @@ public class TestingZooKeeperServer implements Closeable {
         config.buildConfigProperties(index, port).forEach((k, v) -> lines.put("" + k, "" + v));
         server = Server.start(getInstanceSpec().getDataDirectory(), lines);
         long until = System.nanoTime() + 60_000_000_000L;
-        while (config.size() == 1 && !listens() && System.nanoTime() < until) Thread.sleep(20);
+        while (config.size() == 1 && !serves() && System.nanoTime() < until) Thread.sleep(20);
     }
 
-    private boolean listens() {
-        try (Socket s = new Socket("127.0.0.1", port)) {
-            return true;
-        } catch (IOException e) { // not yet
+    /** serves reports whether a client would not be turned away, for which it would wait a second. */
+    private boolean serves() {
+        try {
+            return FourLetterWordMain.send4LetterWord("127.0.0.1", port, "srvr").contains("Mode:");
+        } catch (Exception e) { // not yet
             return false;
         }
     }
