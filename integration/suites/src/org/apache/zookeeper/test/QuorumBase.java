@@ -14,6 +14,7 @@ import org.junit.jupiter.api.*;
 /** In the place of the tests' own: five servers, which are processes. */
 public class QuorumBase extends ClientBase {
     protected boolean localSessionsEnabled, localSessionsUpgradingEnabled;
+    QuorumPeer s1, s2, s3, s4, s5;
     private final List<Peer> peers = new ArrayList<>();
 
     @BeforeEach
@@ -46,6 +47,11 @@ public class QuorumBase extends ClientBase {
             if (withObservers && i > 3) lines.put("peerType", "observer");
             peers.add(new Peer(Server.start(dir, lines), i, ports.get(i - 1), dir));
         }
+        s1 = peers.get(0);
+        s2 = peers.get(1);
+        s3 = peers.get(2);
+        s4 = peers.get(3);
+        s5 = peers.get(4);
         for (String s : clients) assertTrue(waitForServerUp(s, CONNECTION_TIMEOUT), "waiting for server up");
     }
 
