@@ -204,14 +204,15 @@ func (s *scene) await() (move, bool) {
 }
 
 // promote gives votes to those that are to have one, and have caught up. Those that do not come get theirs later, when
-// they do (RunAutopilot).
+// they do (RunAutopilot): await has waited for them already, so here they only get the time that a new leader needs to
+// see who is connected.
 func (s *scene) promote() (m move, is bool) {
 	for _, x := range s.Servers {
 		switch {
 		case !x.Voter || s.now[x.ID]:
 		case s.ready(x.ID):
 			return move{kind: movePromote, server: x.ID}, true
-		case s.waited < joinTime:
+		case s.waited < settleTime:
 			m, is = move{kind: moveWait, why: fmt.Sprintf("server %d: %s", x.ID, s.sights[x.ID].behind)}, true
 		}
 	}

@@ -17,6 +17,7 @@ type stage struct {
 	t *testing.T
 	scene
 	down  map[state.ServerID]bool
+	took  time.Duration
 	moves []string
 	end   move
 }
@@ -61,6 +62,7 @@ func (g *stage) step() bool {
 	m := g.next()
 	if m.kind == moveWait {
 		g.waited += time.Second
+		g.took += time.Second
 		return true
 	}
 	g.moves = append(g.moves, fmt.Sprint(m.kind, " ", m.server))
@@ -208,6 +210,21 @@ func TestScene_Next_OneIsMissing(t *testing.T) {
 	for g.step() {
 	}
 	g.want(moveFinish, znode.OK, 4, 5, -6)
+}
+
+// A client that waits for its reconfig sends no ping that is answered. Each vote that was taken or given began another
+// five seconds for a server that never came, and Curator, cut off after ten, asked again and got BADVERSION.
+func TestRegression_Scene_MissingServerIsWaitedForOnce(t *testing.T) {
+	for _, to := range [][]int{{1, 2, 4}, {1, 4, 5, 6, 7}} {
+		g := newStage(t, []int{1, 2, 3}, to)
+		g.down[4] = true
+		for g.step() {
+		}
+		if limit := joinTime + time.Duration(len(g.moves))*settleTime; g.end.kind != moveFinish || g.took > limit {
+			t.Errorf("to %v: %v ended with %s after waiting for %v, want finish within %v",
+				to, g.moves, g.end.kind, g.took, limit)
+		}
+	}
 }
 
 // After the point of no return an operator must have a way out: it ends as far as it has come.
