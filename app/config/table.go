@@ -55,8 +55,8 @@ func ensembleRows(s *Settings) []setting {
 			help: "Whether a server alone in the list is a standalone server, which needs no `myid`, and to which no " +
 				"other can be added. With `true` a `reconfig` must leave two servers that vote, as in ZooKeeper."},
 		{key: "reconfigEnabled", kind: kindBool, def: "false", to: &s.ZooKeeper.Reconfig,
-			help: "Answer `reconfig` on the ZooKeeper port, for clients that may write /zookeeper/config. Members may " +
-				"be changed over HTTP anyway."},
+			help: "Answer `reconfig` on the ZooKeeper port, for clients that may write /zookeeper/config. Members " +
+				"may be changed over HTTP anyway."},
 		{key: "quorumListenOnAllIPs", flag: "quorum-listen-on-all-ips", kind: kindBool, def: "false",
 			to: &s.QuorumListenOnAllIPs,
 			help: "Listen for the other servers on all interfaces, " +

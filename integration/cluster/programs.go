@@ -104,7 +104,8 @@ func (apache) command(s *Server) ([]string, error) {
 	flags := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dzookeeper.forceSync=no", // it is an oracle of results, not of durability
 		"-Dzookeeper.preAllocSize=1024"}
-	return zookeeper.Command(cmp.Or(s.e.opts.ZooKeeper, zookeeper.Oracle), s.configFile(), append(flags, s.e.opts.JavaFlags...)...)
+	flags = append(flags, s.e.opts.JavaFlags...)
+	return zookeeper.Command(cmp.Or(s.e.opts.ZooKeeper, zookeeper.Oracle), s.configFile(), flags...)
 }
 
 func (apache) config(_ *Server, _ map[string]string) {}
