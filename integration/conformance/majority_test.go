@@ -11,13 +11,27 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// try connects once, and records what the server says.
+// try connects, and records what the server says. Without a majority a server may need a moment, as clients know that
+// allow reads alone.
 func (r *run) try(c *client, s *step) error {
 	if c.conn.Err() == nil {
 		c.state = c.conn.State()
 	}
-	conn, err := cluster.Dial(r.e.Server(s.server).Addr(), cluster.ConnectOptions{
-		Timeout: time.Duration(s.timeout) * tick, Session: c.state, ReadOnly: s.readOnly})
+	var conn *cluster.Conn
+	dial := func() (err error) {
+		conn, err = cluster.Dial(r.e.Server(s.server).Addr(), cluster.ConnectOptions{
+			Timeout: time.Duration(s.timeout) * tick, Session: c.state, ReadOnly: s.readOnly})
+		return err
+	}
+	err := dial()
+	if s.readOnly && err != nil && !errors.Is(err, cluster.ErrExpired) {
+		_ = wait.For(r.t.Context(), "an answer", stepPatience, func() error {
+			if err = dial(); errors.Is(err, cluster.ErrExpired) {
+				return nil
+			}
+			return err
+		})
+	}
 	switch {
 	case err == nil:
 		c.conn.Drop()

@@ -68,6 +68,28 @@ func addresses() []step {
 	return s
 }
 
+// otherSchemes have ids of schemes that are not configured here.
+func otherSchemes() []step {
+	s := []step{a.create("/sch", null, 0)}
+	for i, l := range [][]znode.ACL{acl(31, "sasl", "user"), acl(31, "sasl", "user@REALM"), acl(31, "x509", "CN=user,O=x"),
+		append(acl(31, "sasl", "user"), znode.OpenACL...)} {
+		path := fmt.Sprintf("/sch/%d", i)
+		s = append(s, a.createACL(path, null, 0, l), a.getACL(path), a.get(path, false))
+	}
+	return append(s, a.auth("digest", "user:secret"), a.multi(a.createACL("/sch/9", null, 0, acl(31, "x509", "CN=user"))))
+}
+
+// otherDigests have ids with another algorithm than the usual one: what that one has made is of no use.
+func otherDigests() []step {
+	s := []step{d.connect(2), d.auth("digest", "user:secret"), d.whoAmI()}
+	for i, l := range [][]znode.ACL{acl(31, "auth", ""), acl(31, "digest", userDigest), acl(31, "digest", "user:secret")} {
+		path := fmt.Sprintf("/od%d", i)
+		s = append(s, d.createACL(path, str("x"), 0, l), d.getACL(path), d.get(path, false), d.set(path, null, -1),
+			d.setACL(path, l, -1), b.getACL(path))
+	}
+	return append(s, d.close())
+}
+
 func digests() []step {
 	return []step{
 		d.connect(2), d.createACL("/dig", null, 0, acl(31, "auth", "")),

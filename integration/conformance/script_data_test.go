@@ -19,7 +19,7 @@ const (
 
 // script is the whole script, by topics.
 func script() []step {
-	return slices.Concat(olderScript(), removingKinds(), severalKinds(), addresses())
+	return slices.Concat(olderScript(), removingKinds(), severalKinds(), addresses(), otherSchemes())
 }
 
 // olderScript is the part of the script that ZooKeeper 3.8 can run, too.
