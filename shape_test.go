@@ -68,7 +68,7 @@ var ceilings = map[string]int{
 	"tests' kits: lines":                                     2650,
 	"tests' kits: packages":                                  15,
 	"docs: words":                                            38600,
-	"docs: words of reference":                               14000,
+	"docs: words of reference":                               14500,
 	"settings":                                               184,
 }
 
