@@ -39,12 +39,15 @@ func TestInspect_ShowsAllRecords(t *testing.T) {
 	must(t, s.DeleteRange(1, 2))
 	check := func(when string) {
 		t.Helper()
-		before := contentOf(t, dir)
+		before := ""
+		if when == "closed" { // an open log makes its next segment meanwhile
+			before = contentOf(t, dir)
+		}
 		got, err := inspect(dir, true)
 		if err != nil {
 			t.Fatalf("%s: Inspect = %v", when, err)
 		}
-		if all := contentOf(t, dir); all != before && when == "closed" { // an open log makes its next segment meanwhile
+		if when == "closed" && contentOf(t, dir) != before {
 			t.Errorf("%s: Inspect changed the files", when)
 		}
 		var entries []string

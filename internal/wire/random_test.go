@@ -75,7 +75,7 @@ func randomOps(rng *rand.Rand, read bool) []MultiOp {
 			randomize(rng, req)
 			switch req := req.(type) {
 			case *CreateRequest:
-				req.Mode = znode.Mode(rng.IntN(7))
+				req.Mode = znode.Mode(rng.IntN(5)) // none that needs a TTL
 			case *GetDataRequest:
 				req.Watch = false
 			case *GetChildrenRequest:
