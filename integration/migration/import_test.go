@@ -156,10 +156,11 @@ func importKilled(t *testing.T, o origin) {
 	}
 	got := listReplica(t, r)
 	l.checkKept(got.znodes)
-	// It must change nothing before it is read: sessions expire on a multiple of its tick.
+	// It must change nothing before it is read. Sessions expire on a multiple of its tick since the machine's start, so
+	// a tick of 60 s left one case in 60 in which those of 1 s expired at once; 20 ticks must fit in 31 bits.
 	again := zookeeper.Run(t, zookeeper.Options{Version: o.version, Servers: 1, Data: o.copyOf(t, newest),
 		Flags:  append(javaFlags(), "-Dznode.container.checkIntervalMs=3600000"),
-		Config: []string{"tickTime=60000"}})
+		Config: []string{"tickTime=100000000"}})
 	want, err := list(t, again.Servers[0].Address, zookeeper.Superuser)
 	if err != nil {
 		t.Fatal(err)
