@@ -47,7 +47,7 @@ type Connection struct {
 	Uploaded  int64 // bytes of it that are in the log
 	// Findings are what this server would refuse to clients of it, and keeps.
 	Findings []seed.Finding
-	Error    string // why the last connection ended; empty: there is one
+	Error    string // why the last connection ended; empty: there is one, or none is wanted
 }
 
 // here is what a Mirror keeps for Status. Mirror.mu protects it, but for lags.
@@ -77,7 +77,7 @@ func (m *Mirror) Status() Status {
 	}
 	switch {
 	case !on:
-		s.Phase = Off
+		s.Phase, s.Error = Off, ""
 	case s.Fault != "":
 		s.Phase = Stopped
 	case !leads:

@@ -38,7 +38,11 @@ func (m *Mirror) Plan() Plan {
 	p := Plan{Taken: s.Taken}
 	unmet := func(what, do string) { p.Unmet = append(p.Unmet, Unmet{what, do}) }
 	if s.Phase == Off {
-		unmet("nothing is mirrored", "zk-lite mirror --from HOST:PEERPORT,... begins it")
+		do := "zk-lite mirror --from HOST:PEERPORT,... begins it"
+		if p.Taken.Source != "" {
+			do = "nothing: this ensemble serves, and another mirror needs a new one"
+		}
+		unmet("nothing is mirrored", do)
 		return p
 	}
 	p.From = strings.Split(s.Source, ",")

@@ -90,6 +90,11 @@ func TestTakeover(t *testing.T) {
 		}
 		if p := m.Plan(); len(p.Unmet) != 1 || !strings.Contains(p.Unmet[0].What, "nothing is mirrored") || p.Taken != done.Record || m.Status().Taken != done.Record {
 			t.Errorf("a plan then is %+v, want one with the record alone", p)
+		} else if !strings.Contains(p.Unmet[0].Do, "this ensemble serves") {
+			t.Errorf("a plan then says to do %q, want nothing", p.Unmet[0].Do)
+		}
+		if s := m.Status(); s.Phase != Off || s.Error != "" {
+			t.Errorf("the status then is %+v, want none of a connection that no one wants", s)
 		}
 	})
 }
