@@ -160,8 +160,9 @@ func (c *Conn) Read(op Op) error {
 
 // Write sends a command for this connection's session and has op.Done called
 // when it was applied, or, with ErrSystem, was not sent because the tree may not
-// grow. In read-only mode nothing is sent. It blocks while too much is pending. An error means
-// that the command was not sent: ErrClosed, or the one of Consensus.Propose.
+// grow. In read-only mode nothing is sent. It blocks while too much is pending.
+// An error means that the command was not sent: ErrClosed, or the one of
+// Consensus.Propose.
 func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if c.readOnly && cmd.Op != state.OpCloseSession {
 		return c.Read(refusedWrite{op, cmd.Op, znode.ErrNotReadOnly})

@@ -22,7 +22,6 @@ func (r Reason) String() string {
 	return [...]string{
 		"session closed", "session expired", "session moved", "no contact with a leader",
 		"server stopping", "state restored from a snapshot", "client does not read", "server halted",
-		"read-only mode is over",
-		"shed by an administrator",
+		"read-only mode is over", "shed by an administrator",
 	}[r]
 }

@@ -65,7 +65,7 @@ const (
 	moveLocate   moveKind = "locate"    // find it where the reconfiguration says that it is
 	movePromote  moveKind = "promote"   // give it a vote
 	moveDemote   moveKind = "demote"    // take its vote
-	moveRemove   moveKind = "remove"    //
+	moveRemove   moveKind = "remove"    // from the configuration
 	moveHandOver moveKind = "hand over" // leadership to it
 	moveFinish   moveKind = "finish"
 	moveUndo     moveKind = "undo" // begin to
