@@ -33,8 +33,7 @@ type conn struct {
 	pending   atomic.Int32                // requests that are not answered yet
 	sc        atomic.Pointer[server.Conn] // nil until the handshake
 	lingering atomic.Pointer[time.Timer]
-	leaveFor  atomic.Int32 // a server.Reason, or 0; see leave
-	leaving   atomic.Bool  // it is set
+	leaving   atomic.Int32 // why the client is to leave, a server.Reason; 0: it is not
 
 	// The reader's own.
 	in            input
@@ -151,10 +150,10 @@ func (c *conn) requests() error {
 				return err
 			}
 			c.out.slowDown()
-			served = c.leaving.Load()
+			served = c.leaving.Load() != 0
 			continue
 		}
-		if c.leaving.Load() {
+		if c.leaving.Load() != 0 {
 			left, err := c.leaveNow(served)
 			if left || err != nil {
 				return err

@@ -137,10 +137,9 @@ func (c *conn) leave(r server.Reason) {
 		c.out.end(r.String())
 		return
 	}
-	if !c.leaveFor.CompareAndSwap(0, int32(r)) {
+	if !c.leaving.CompareAndSwap(0, int32(r)) {
 		return
 	}
-	c.leaving.Store(true)
 	_ = c.net.SetReadDeadline(time.Now()) // the reader looks at leaving
 	time.AfterFunc(leaveLimit, func() { c.out.end(r.String()) })
 }
@@ -169,7 +168,7 @@ func (g goAway) Read(v *server.View) {
 	if b, ok := g.c.out.begin(); ok {
 		g.c.out.commit(wire.AppendReply(b, wire.GoAway(v.Zxid()), nil), false)
 	}
-	g.c.out.end(server.Reason(g.c.leaveFor.Load()).String())
+	g.c.out.end(server.Reason(g.c.leaving.Load()).String())
 }
 
 // Weight implements server.Op.

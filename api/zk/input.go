@@ -116,8 +116,8 @@ func (in *input) fill() error {
 }
 
 // fillOpen is fill for a connection that has a session, which may be silent for any time, but not keep a large buffer
-// meanwhile. It returns errLeaving when the server stops.
-func (in *input) fillOpen(now time.Time, leaving *atomic.Bool) error {
+// meanwhile. It returns errLeaving when the client is to leave.
+func (in *input) fillOpen(now time.Time, leaving *atomic.Int32) error {
 	for {
 		in.makeRoom()
 		if in.have() == 0 && now.Sub(in.needed) > busyFor {
@@ -126,7 +126,7 @@ func (in *input) fillOpen(now time.Time, leaving *atomic.Bool) error {
 		if err := in.watch(now); err != nil {
 			return fmt.Errorf("setting a read deadline: %w", err)
 		}
-		if leaving.Load() { // after watch, which may have undone leave's deadline
+		if leaving.Load() != 0 { // after watch, which may have undone leave's deadline
 			return errLeaving
 		}
 		n, err := in.conn.Read(in.buf[in.to:])
