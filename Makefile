@@ -16,6 +16,8 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 MODULES := $(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod */*/*/go.mod))
 
 DURATION ?= 10m
+ONLY ?=
+RECORD ?=
 SEED ?=
 SITE ?= bin/lab-site
 SCRIPTS ?= 5000
@@ -27,7 +29,7 @@ UPGRADES ?= Test
 MIGRATION ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring suites upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring suites tenants upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,7 +77,7 @@ race: ## make test under the race detector
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults,upgrade,prometheus ./...
+	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults,upgrade,prometheus,tenants ./...
 	$(GO) vet -tags nextrelease ./consensus/... ./api/... ./cmd/zk-lite
 	$(GO) mod tidy -diff
 	$(GO) run $(LINT) run ./...
@@ -123,6 +125,9 @@ release-data: ## writes data directories with the last release, in integration/u
 
 suites: ## the tests of Apache ZooKeeper and Curator, on zk-lite and ZooKeeper; SELECTION=1, CLASSES, RECORD=1 (root; Debian: default-jdk-headless, maven, openssl)
 	integration/suites/run $(CLASSES)
+
+tenants: ## Kafka and other systems at work for DURATION (10m) while leaders are killed; ONLY=kafka,solr; RECORD=1 (Debian: default-jdk-headless, maven)
+	$(GO) test -tags tenants -count=1 -v -timeout 0 ./integration/tenants -tenants.for $(DURATION) -tenants.only '$(ONLY)' $(if $(RECORD),-update)
 
 oracle: ## SCRIPTS (5000) random scripts, run by a real ZooKeeper and by zk-lite; SEED repeats them
 	ZK_LITE_ORACLE_SCRIPTS=$(SCRIPTS) ZK_LITE_SEED=$(SEED) $(GO) test -tags interop -count=1 -v -timeout 0 \

@@ -1,0 +1,13 @@
+package tenants
+
+// tenants are the systems, in the order in which they start.
+var tenants = []tenant{
+	{"kafka", "Kafka 3.9.1", "Java 3.8.4", true, ""},
+	{"bookkeeper", "BookKeeper 4.17.2", "Java 3.9.3", true, ""},
+	{"hadoop", "Hadoop 3.4.1", "Java 3.8.4 with Curator 5.2.0", true, ""},
+	{"flink", "Flink 1.20.1", "Java 3.8.3 with Curator 5.4.0", true, ""},
+	{"solr", "Solr 9.10", "Java 3.9.4 with Curator 5.9.0", true, ""},
+	{"helix", "Helix 1.4", "Java 3.6.3", true, ""},
+	{"clickhouse", "ClickHouse 18.16.1", "its own, in C++", false, ""},
+	{"patroni", "Patroni 3.0.2 with PostgreSQL 15", "kazoo 2.8.0", true, ""},
+}
