@@ -173,13 +173,17 @@ func TestCommands_Hash(t *testing.T) {
 
 func TestCommands_NotServing(t *testing.T) {
 	_, url := serveReplaced(t, shared().nodes[0], faulty{Server: shared().nodes[0].Server(), serving: func() bool { return false }},
-		func(c *api.Config) { c.Admin.Settings = &admin.Settings{ClientPort: 2181, DataDir: "/var/lib/x"} })
+		func(c *api.Config) {
+			c.Admin.Settings = &admin.Settings{ClientPort: func() int { return 2181 }, DataDir: "/var/lib/x"}
+		})
 	c := newClient(t, url)
 	c.get("/commands/ruok").want(200).
 		has("error", "This ZooKeeper instance is not currently serving requests")
 	c.get("/commands/mntr").want(200).has("error", nil)
 	_, url = serve(t, shared().nodes[0],
-		func(c *api.Config) { c.Admin.Settings = &admin.Settings{ClientPort: 2181, DataDir: "/var/lib/x"} })
+		func(c *api.Config) {
+			c.Admin.Settings = &admin.Settings{ClientPort: func() int { return 2181 }, DataDir: "/var/lib/x"}
+		})
 	newClient(t, url).get("/commands/config").has("client_port", 2181).has("data_dir", "/var/lib/x")
 }
 

@@ -3,8 +3,9 @@
 // one, `zk-lite dev` three.
 //
 // It opens, connects and closes them in the right order, and decides nothing that a
-// package below could decide. It starts one goroutine per listener, and one that tells
-// the service manager how the server is; they end with Close.
+// package below could decide. It starts one goroutine per listener, one that opens another
+// client port when a reconfiguration names it, and one that tells the service manager
+// how the server is; they end with Close.
 package app
 
 import (
@@ -44,6 +45,7 @@ type Server struct {
 	backups   *backupSchedule // nil: none
 	mirror    *mirroring
 	zk        *zk.Listener
+	follower  *follower   // nil: clientPort is not open
 	http      *api.Server // nil: it is switched off
 	reporter  *reporter   // nil: there is no service manager
 
@@ -131,7 +133,7 @@ func (s *Server) startConsensus(o *Options, store storage.Store) error {
 func (s *Server) serveClients(o *Options) {
 	c := &o.Settings
 	cfg := o.zooKeeper()
-	cfg.Settings.ClientPort, cfg.Settings.SecureClientPort = portOf(s.listeners.client), portOf(s.listeners.secure)
+	cfg.Settings.ClientPort, cfg.Settings.SecureClientPort = s.clientPort, portOf(s.listeners.secure)
 	cfg.Descriptors, cfg.Audit, cfg.Slow = s.descriptors.Clients, s.audit, s.server.Slow()
 	cfg.Proposals, cfg.Metrics = s.consensus.Proposals(), s.metrics
 	cfg.Digests = func() []zk.Digest {
@@ -141,6 +143,7 @@ func (s *Server) serveClients(o *Options) {
 	s.zk = zk.New(s.server, cfg)
 	if l := s.listeners.client; l != nil {
 		go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.tls.client(c, l)) })
+		s.followPort(c)
 	}
 	if l := s.listeners.secure; l != nil {
 		go s.serve("the ZooKeeper port with TLS", func() error { return s.zk.Serve(s.tls.secure(c, l)) })
@@ -162,7 +165,7 @@ func (s *Server) httpConfig(o *Options) api.Config {
 			Shed: s.zk.Shed, ReadOnly: s.server.ReadOnly,
 			Certificate: s.tls.certificate(), PeerCertificate: s.peerTLS.certificate(), Mirror: s.mirror,
 			Settings: &admin.Settings{
-				ClientPort: portOf(s.listeners.client), DataDir: c.DataDir, DataLogDir: c.DataLogDir,
+				ClientPort: s.clientPort, DataDir: c.DataDir, DataLogDir: c.DataLogDir,
 				MaxClientCnxns: c.ZooKeeper.MaxPerAddress, ListenBacklog: c.ZooKeeper.Settings.ListenBacklog,
 			},
 		},
@@ -191,6 +194,7 @@ func (s *Server) Close() error {
 	}
 	within(s.backups.stop)
 	within(s.mirror.stop)
+	s.follower.stop()
 	if s.http != nil {
 		within(func(ctx context.Context) {
 			if err := s.http.Shutdown(ctx); err != nil { // no fault of this server
@@ -257,10 +261,10 @@ func (b *backupSchedule) stop(ctx context.Context) {
 
 // ClientAddr is where ZooKeeper clients connect; with TLS, if there is no port without it.
 func (s *Server) ClientAddr() net.Addr {
-	if s.listeners.client == nil {
-		return s.SecureClientAddr()
+	if l := s.listeners.now(); l != nil {
+		return l.Addr()
 	}
-	return s.listeners.client.Addr()
+	return s.SecureClientAddr()
 }
 
 // SecureClientAddr is where ZooKeeper clients with TLS connect, nil if they have no separate port.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/rawconn"
@@ -16,6 +18,8 @@ import (
 // so that a port in use is found while nothing has been touched.
 type listeners struct {
 	client, secure, peer, http net.Listener // some may be nil
+
+	moving sync.Mutex // protects client once the server runs; the network is not waited for under it
 }
 
 func (l *listeners) open(s *config.Settings) (err error) {
@@ -69,6 +73,103 @@ func (l *listeners) ports(s *config.Settings) (all []port) {
 	}
 	return all
 }
+
+// now returns the listener of clientPort, nil without one.
+func (l *listeners) now() net.Listener {
+	l.moving.Lock()
+	defer l.moving.Unlock()
+	return l.client
+}
+
+// move replaces the listener of clientPort by one at another port of the same interface, as soon as that is open. It
+// returns the new one, or nil if l has that port already, or no such listener.
+func (l *listeners) move(s *config.Settings, to int) (net.Listener, error) {
+	from := l.now()
+	if from == nil || portOf(from) == to {
+		return nil, nil
+	}
+	line := fmt.Sprintf("server.%d of /zookeeper/config", s.MyID)
+	x, err := origin{port: line, host: "clientPortAddress"}.listen(forClients,
+		net.JoinHostPort(s.ClientPortAddress, strconv.Itoa(to)))
+	if err != nil {
+		return nil, err
+	}
+	x = accelerate(s, x)
+	l.moving.Lock()
+	l.client = x
+	l.moving.Unlock()
+	_ = from.Close() // its connections stay
+	return x, nil
+}
+
+// retryPort is how often the port of a reconfiguration is tried that cannot be opened: what uses it may end.
+const retryPort = 5 * time.Second
+
+// follower opens, in a goroutine, the client port that a reconfiguration gives this server.
+type follower struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the goroutine has ended
+}
+
+func (s *Server) followPort(c *config.Settings) {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &follower{cancel, make(chan struct{})}
+	s.follower = f
+	go func() {
+		defer close(f.done)
+		s.follow(ctx, c)
+	}()
+}
+
+func (s *Server) follow(ctx context.Context, c *config.Settings) {
+	failed := ""
+	for {
+		addr, moved := s.consensus.Ensemble().ClientAddress()
+		var retry <-chan time.Time
+		if err := s.movePort(c, addr); err == nil {
+			failed = ""
+		} else {
+			if retry = time.After(retryPort); failed != addr {
+				s.logger.Warn("the client port of a reconfiguration cannot be opened; the former one stays until it "+
+					"can", "wanted", addr, "serving", s.ClientAddr().String(), "error", err, "retry_in", retryPort)
+			}
+			failed = addr
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-moved:
+		case <-retry:
+		}
+	}
+}
+
+// movePort serves clients at the port of addr, and no longer at the former one. Connections stay.
+func (s *Server) movePort(c *config.Settings, addr string) error {
+	_, text, err := net.SplitHostPort(addr)
+	port, wrong := strconv.Atoi(text)
+	if err != nil || wrong != nil { // empty: see ClientAddress
+		return nil
+	}
+	l, err := s.listeners.move(c, port)
+	if l == nil || err != nil {
+		return err
+	}
+	s.logger.Info("the client port has changed by a reconfiguration; this server's own configuration counts at its "+
+		"next start", "port", port)
+	go s.serve("the ZooKeeper port", func() error { return s.zk.Serve(s.tls.client(c, l)) })
+	return nil
+}
+
+func (f *follower) stop() {
+	if f != nil {
+		f.cancel()
+		<-f.done
+	}
+}
+
+// clientPort is the number of the port without TLS alone for clients; config.NoPort without one.
+func (s *Server) clientPort() int { return portOf(s.listeners.now()) }
 
 // TryPorts opens every port of a server that does not run, and closes it again. The errors are *ListenError.
 func TryPorts(s *config.Settings) (errs []error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/consensus/transport/mux"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // peers knows where the other servers are, and by what they prove who they are.
@@ -149,6 +150,7 @@ func (f *fsm) publishMembers() {
 		f.members = now
 		members, configuration := f.machine.Members(), f.machine.Configuration()
 		f.n.applied.SetMembers(members, configuration)
+		f.n.ensemble.NoteMembers()
 		f.n.ensemble.SetReconfiguration(f.machine.Reconfiguring(), maps.Clone(f.machine.Leaving()))
 		f.n.cfg.Keys.Applied(f.times.Index, members, configuration)
 	}
@@ -172,7 +174,12 @@ const askNameEvery = 5 * time.Second
 
 // publish publishes m, with the best host that is known for it.
 func (n *Node) publish(m state.Member) {
-	propose := func(m state.Member) { _ = n.Propose(&state.Command{Op: state.OpMember, Member: m}, ignore{}) }
+	propose := func(m state.Member) {
+		code, err := n.queue.Do(n.ctx, &state.Command{Op: state.OpMember, Member: m})
+		if err == nil && code == znode.OK && (m.Peer != "" || n.cfg.Publish.Peer == "") {
+			n.ensemble.NotePublished()
+		}
+	}
 	host, _, _ := splitPeer(m.Peer)
 	if m.Peer == "" || reach(host) == everywhere || onOneMachine(n.cfg.Servers) {
 		propose(m)
@@ -192,6 +199,9 @@ func (n *Node) publish(m state.Member) {
 		name, all := n.ensemble.AskName(func(name string) bool { return reach(name) > reach(host) })
 		switch {
 		case name != "":
+			if said { // a reconfiguration may have moved it meanwhile
+				m.Client = n.applied.Members()[n.cfg.ID].Client
+			}
 			propose(withHost(m, name))
 			return
 		case all && !said: // no one knows a better one, or they run a release that does not say it

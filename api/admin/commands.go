@@ -27,7 +27,7 @@ const compatibleVersion = "3.9.5"
 
 // Settings are settings of the whole server that the command configuration shows.
 type Settings struct {
-	ClientPort     int
+	ClientPort     func() int
 	DataDir        string
 	DataLogDir     string
 	MaxClientCnxns int
@@ -132,7 +132,7 @@ func (h *commands) configuration(q *rest.Request, out object) error {
 	out["max_session_timeout"] = c.MaxSessionTimeout.Milliseconds()
 	out["server_id"] = c.ID
 	if s := h.cfg.Settings; s != nil {
-		out["client_port"] = s.ClientPort
+		out["client_port"] = s.ClientPort()
 		out["data_dir"], out["data_log_dir"] = s.DataDir, s.DataLogDir
 		out["max_client_cnxns"] = s.MaxClientCnxns
 		out["client_port_listen_backlog"] = s.ListenBacklog

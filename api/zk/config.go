@@ -76,8 +76,8 @@ type Config struct {
 
 // Settings are settings of the whole server that four-letter words print.
 type Settings struct {
-	ClientPort       int // -1: none
-	SecureClientPort int // -1: none
+	ClientPort       func() int // -1, or nil: none
+	SecureClientPort int        // -1: none
 	DataDir          string
 	DataLogDir       string
 	ListenBacklog    int // -1: the system's
@@ -95,6 +95,9 @@ type Digest struct {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Settings.ClientPort == nil {
+		c.Settings.ClientPort = func() int { return -1 }
+	}
 	if c.Version == "" {
 		c.Version = "dev"
 	}

@@ -22,7 +22,7 @@ import (
 // conf prints the settings (ZooKeeperServer.dumpConf, QuorumZooKeeperServer).
 func (a *answer) conf() {
 	d, s, srv := a.listener, &a.listener.cfg.Settings, a.listener.srv.Config()
-	a.line("clientPort=%d", s.ClientPort)
+	a.line("clientPort=%d", s.ClientPort())
 	a.line("secureClientPort=%d", s.SecureClientPort)
 	a.line("dataDir=%s", s.DataDir)
 	a.line("dataDirSize=%d", directorySize(s.DataDir))

@@ -242,7 +242,7 @@ func TestWord_ConfDirsEnvi(t *testing.T) {
 	}
 	k := start(t, func(_ *serverConfig, z *zkConfig) {
 		z.MaxPerAddress = 60
-		z.Settings = zk.Settings{ClientPort: 2181, SecureClientPort: -1, DataDir: data, ListenBacklog: -1,
+		z.Settings = zk.Settings{ClientPort: func() int { return 2181 }, SecureClientPort: -1, DataDir: data, ListenBacklog: -1,
 			InitLimit: 10, SyncLimit: 5, ElectionPort: 3888, QuorumPort: 2888}
 	})
 	lines := []string{"clientPort=2181", "secureClientPort=-1", "dataDir=" + data, "dataDirSize=1234",

@@ -13,6 +13,9 @@ import (
 type configuration struct {
 	cfg  *Config
 	raft atomic.Pointer[raft.Raft] // nil: not started
+
+	published atomic.Bool   // by this server, since its start
+	moved     chan struct{} // has one when ClientAddress may have changed
 }
 
 // Leads reports whether this server leads at this very moment, as far as it can see. raft calls a
@@ -102,6 +105,30 @@ func (c *configuration) Members() map[state.ServerID]state.Member {
 		all[id] = m
 	}
 	return all
+}
+
+// ClientAddress returns the host:port at which the ensemble says that ZooKeeper clients find this server, and a channel
+// that receives when that may have changed, for one receiver. The address is empty if the ensemble names none, and
+// before this server has published itself: what the log says of it then may be of a former start.
+func (c *configuration) ClientAddress() (addr string, moved <-chan struct{}) {
+	if c.published.Load() {
+		addr = c.cfg.Applied.Members()[c.cfg.Self].Client
+	}
+	return addr, c.moved
+}
+
+// NotePublished notes that what this server has published of itself since its start has been applied here.
+func (c *configuration) NotePublished() {
+	c.published.Store(true)
+	c.NoteMembers()
+}
+
+// NoteMembers notes that Config.Applied has other members.
+func (c *configuration) NoteMembers() {
+	select {
+	case c.moved <- struct{}{}:
+	default:
+	}
 }
 
 // Suffrage is what a server is in raft's configuration.

@@ -44,7 +44,7 @@ type Ensemble struct {
 // New returns an Ensemble that does nothing before Serve and Start.
 func New(cfg Config) *Ensemble {
 	c := &control{cfg.Self, cfg.Mux, cfg.Keys}
-	x := &configuration{cfg: &cfg}
+	x := &configuration{cfg: &cfg, moved: make(chan struct{}, 1)}
 	l := &leader{cfg: &cfg, control: c, configuration: x, enrolling: make(chan struct{}, 1),
 		reconfigured: make(chan struct{}, 1)}
 	return &Ensemble{cfg: &cfg, control: c, configuration: x, leader: l}
