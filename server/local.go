@@ -204,7 +204,8 @@ func (u *upgrading) wait() znode.Error {
 	return u.code
 }
 
-// createsEphemeral reports whether c needs a session that all servers know: it would own a znode.
+// createsEphemeral reports whether c needs a session that all servers know: it would own a znode. A container with the
+// flag of an ephemeral, which no client sends, counts as one.
 func createsEphemeral(c *state.Command) bool { return c.Mode.Ephemeral() || firstEphemeral(c.Ops) >= 0 }
 
 // firstEphemeral is the index of the first operation that creates an ephemeral; negative: none does.

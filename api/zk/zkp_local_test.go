@@ -95,6 +95,63 @@ func TestZKP_Local_EphemeralIsRefused(t *testing.T) {
 	c.want(znode.ErrNoNode, wire.OpExists, &wire.ExistsRequest{Path: "/p"})
 }
 
+// An operation that creates no ephemeral, and has the flag of one, replicates the session, and is then what it is for
+// any session. ZooKeeper 3.9.5 does not look at these operations: it refuses the container with SESSIONEXPIRED, at which
+// clients give up a session that goes on. Those with other flags replicate nothing, next to an ephemeral neither.
+func TestZKP_Local_FlagOfAnEphemeralElsewhere(t *testing.T) {
+	container := func(path string, mode znode.Mode) wire.MultiOp {
+		return wire.MultiOp{Type: wire.OpCreateContainer, Request: create(path, "", mode)}
+	}
+	ttl := func(path string, mode znode.Mode) wire.MultiOp {
+		return wire.MultiOp{Type: wire.OpCreateTTL, Request: &wire.CreateTTLRequest{
+			Path: path, ACL: znode.OpenACL, Mode: mode, TTLMillis: 3_600_000}}
+	}
+	ephemeral := wire.MultiOp{Type: wire.OpCreate, Request: create("/e", "", znode.Ephemeral)}
+	for _, x := range []struct {
+		name  string
+		ops   []wire.MultiOp
+		alone bool // not in a multi
+		want  znode.Error
+		zxids int64 // of the session, if it is replicated, and the request
+	}{
+		{"a container", []wire.MultiOp{container("/c", znode.Container)}, false, znode.OK, 1},
+		{"a TTL", []wire.MultiOp{ttl("/t", znode.PersistentTTL)}, false, znode.OK, 1},
+		{"both, and an ephemeral", []wire.MultiOp{container("/c", znode.Container), ttl("/t", znode.PersistentTTL), ephemeral},
+			false, znode.OK, 2},
+		{"the flag in a container", []wire.MultiOp{container("/c", znode.Ephemeral)}, false, znode.OK, 2},
+		{"the flag in a container, alone", []wire.MultiOp{container("/c", znode.Ephemeral)}, true, znode.OK, 2},
+		{"the flag in a TTL, alone", []wire.MultiOp{ttl("/t", znode.Ephemeral)}, true, znode.ErrBadArguments, 2},
+		{"the flag in a TTL makes an ephemeral", []wire.MultiOp{ttl("/e", znode.Ephemeral)}, false, znode.OK, 2},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			k := start(t, local(true))
+			c := k.connect()
+			before, _ := c.want(znode.OK, wire.OpSetData, &wire.SetDataRequest{Path: "/", Version: -1})
+			op, request := wire.OpMulti, wire.Request(&wire.MultiRequest{Ops: x.ops})
+			if x.alone {
+				op, request = x.ops[0].Type, x.ops[0].Request
+			}
+			h, body := c.want(x.want, op, request)
+			if m, ok := body.(*wire.MultiResponse); ok {
+				for i := range m.Results {
+					if m.Results[i].Err != znode.OK {
+						t.Errorf("operation %d: %s, want OK", i, m.Results[i].Err.Name())
+					}
+				}
+			}
+			if got := int64(h.Zxid - before.Zxid); got != x.zxids {
+				t.Errorf("it took %d zxids, want %d", got, x.zxids)
+			}
+			for _, path := range []string{"/c", "/t"} { // the session owns none of them
+				if h, body := c.call(wire.OpExists, &wire.ExistsRequest{Path: path}); h.Err == znode.OK &&
+					body.(*wire.ExistsResponse).Stat.EphemeralOwner == c.id {
+					t.Errorf("%s is an ephemeral", path)
+				}
+			}
+		})
+	}
+}
+
 // Requests behind the ConnectRequest and behind an upgrade are served in their order.
 func TestZKP_Local_PipelineThroughTheUpgrade(t *testing.T) {
 	c := start(t, local(true)).connect()

@@ -75,6 +75,9 @@ func localSessions() []step {
 		d.multi(d.create("/ls/m", null, 0), d.create("/ls/me", null, znode.Ephemeral)),
 		d.multi(d.check("/ls", 99), d.create("/ls/me", null, znode.Ephemeral)),
 		d.multi(d.createTTL("/ls/me", znode.Ephemeral, 1000)),
+		d.multi(d.createTTL("/ls/t", znode.PersistentTTL, 3_600_000), d.create("/ls/me", null, znode.Ephemeral)),
+		d.multi(d.createContainer("/ls/c", znode.Container), d.create("/ls/me", null, znode.Ephemeral)),
+		d.multi(d.createContainer("/ls/c", znode.Ephemeral), d.create("/ls/me", null, znode.Ephemeral)),
 		d.set("/ls", str("x"), -1), d.sync("/ls"), d.ephemerals("/"), d.whoAmI(),
 		d.burst(d.create("/ls/p", null, 0), d.exists("/ls/e1", false), d.create("/ls/e1", null, znode.Ephemeral)),
 	} {
