@@ -13,6 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	zkclient "github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 func connectTo(t *testing.T, address string) *zkclient.Client {
@@ -86,6 +87,35 @@ func TestSessions_Local(t *testing.T) {
 	if a := c.get("/v1/sessions/" + id).want(200); a.json["local"] != nil {
 		t.Errorf("a session that was upgraded: %s", a.body)
 	}
+}
+
+// An administrator could not end a local session: its own server, too, answered that there is none. Others say which
+// server to ask, and pass the request on to it.
+func TestRegression_Sessions_LocalIsEnded(t *testing.T) {
+	tier.Seconds(t)
+	e := fresh(t, 3, func(s *config.Settings) { s.Server.LocalSessions, s.Server.UpgradeLocalSessions = true, true })
+	c := newClient(t, e.urls[0]).with(basic("super:secret"))
+	id := func(zk *zkclient.Client) string { return fmt.Sprintf("0x%x", uint64(zk.SessionID())) }
+	for at, query := range []string{"?force", "?force&server=2"} {
+		zk := connectTo(t, fmt.Sprintf("127.0.0.1:%d", e.settings[at].ClientPort))
+		former := id(zk)
+		target := "/v1/sessions/" + former
+		own := fmt.Sprintf("?server=%d", at+1)
+		c.get(target+own).want(200).has("local", true)
+		other := c.at(e.urls[2])
+		other.get(target).want(404)
+		other.delete(target+"?force").problem(410, "SESSIONEXPIRED").has("parameter", "id").
+			contains("server 3 knows no session").contains(fmt.Sprintf("ask with ?force\u0026server=%d", at+1))
+		newClient(t, e.urls[0]).delete(target+query).problem(401, "NOAUTH")
+		c.get(target+own).want(200).has("local", true)
+		c.delete(target + query).want(204)
+		c.get(target + own).want(404)
+		wait.Until(t, "the client has another session", func() bool { return id(zk) != former })
+		c.delete(target+query).problem(410, "SESSIONEXPIRED").contains("GET /v1/sessions lists them")
+	}
+	c.delete("/v1/sessions/0x1?force&server=9").want(404).has("parameter", "server")
+	e.stop(1)
+	c.delete("/v1/sessions/0x1?force&server=2").want(502)
 }
 
 func TestSessions_Pages(t *testing.T) {

@@ -83,11 +83,7 @@ func (l *LocalSessions) attach(
 	c *Conn, id znode.SessionID, password session.Password, timeout time.Duration,
 ) (session.Session, bool) {
 	l.mu.Lock()
-	x := l.all[id]
-	for x != nil && x.leaving {
-		l.left.Wait() // until the log has it, or it stays
-		x = l.all[id]
-	}
+	x := l.settled(id)
 	if x == nil || subtle.ConstantTimeCompare(x.Password[:], password[:]) != 1 {
 		l.mu.Unlock()
 		return session.Session{}, false
@@ -102,6 +98,17 @@ func (l *LocalSessions) attach(
 		former.cut(ReasonMoved)
 	}
 	return attached, true
+}
+
+// settled returns a session; nil if there is none. One that is leaving is waited for: the log has it then, or it stays.
+// The caller holds l.mu.
+func (l *LocalSessions) settled(id znode.SessionID) *localSession {
+	x := l.all[id]
+	for x != nil && x.leaving {
+		l.left.Wait()
+		x = l.all[id]
+	}
+	return x
 }
 
 // localAttach waits until the writes have been applied that the client sent on its former connection, and that it may
@@ -271,6 +278,26 @@ func (l *LocalSessions) close(c *Conn) {
 		l.clock.Remove(id)
 		l.srv.conns.unbind(c, id)
 	}
+}
+
+// Close ends a session and the connection that carries it, for another than its client. It reports whether there was
+// one. The caller does not look at the state meanwhile.
+func (l *LocalSessions) Close(id znode.SessionID) bool {
+	l.mu.Lock()
+	x := l.settled(id)
+	if x != nil {
+		delete(l.all, id)
+		l.clock.Remove(id)
+	}
+	l.mu.Unlock()
+	if x == nil {
+		return false
+	}
+	if c := l.srv.conns.of(id); c != nil {
+		l.srv.conns.unbind(c, id)
+		c.cut(ReasonClosed)
+	}
+	return true
 }
 
 // touch gives those of the sessions that are local a full timeout from now, and returns the others.

@@ -45,7 +45,7 @@ func Routes(srv Server) []rest.Route {
 
 		rest.Op(post, sessions, h.openSession),
 		rest.Op(post, sessions+"/{id}/keepalive", keepSession),
-		rest.Op(del, sessions+"/{id}", closeSession, "force"),
+		rest.Op(del, sessions+"/{id}", closeSession, "force").Anywhere(),
 		rest.Op(get, sessions+"/{id}/events", h.sessionEvents, "watch", "since"),
 		rest.Op(get, "/v1/watches/{path}", h.watch, "kind", "since", "wait"),
 	}

@@ -2,11 +2,14 @@ package data
 
 import (
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -91,35 +94,54 @@ func keepSession(q *rest.Request) error {
 // closeSession ends a session; its ephemeral znodes go with it. An administrator may end any session.
 func closeSession(q *rest.Request) error {
 	force, err := q.Query.Flag("force")
-	if err != nil {
+	switch {
+	case err != nil:
+		return err
+	case force:
+		return closeOther(q)
+	}
+	if err := ownSession(q); err != nil {
 		return err
 	}
-	c := state.Command{Op: state.OpCloseSession}
-	if force {
-		if err = q.NeedAdministrator(); err == nil {
-			err = otherSession(q, &c)
-		}
-	} else {
-		err = ownSession(q)
-	}
-	if err != nil {
-		return err
-	}
-	r, err := q.Do(&c)
+	r, err := q.Do(&state.Command{Op: state.OpCloseSession})
 	if err != nil {
 		return err
 	}
 	return rest.Deleted(q, r.Code, "")
 }
 
-// otherSession puts the session in the URL into a command.
-func otherSession(q *rest.Request, c *state.Command) error {
+// closeOther ends the session in the URL. Only the server that has opened a local one can, and is named by its id.
+func closeOther(q *rest.Request) error {
+	if err := q.NeedAdministrator(); err != nil {
+		return err
+	}
 	id, ok := rest.ParseSessionID(q.Vars["id"])
 	if !ok {
 		return rest.BadRequest("id", "%q is not the id of a session, such as 0x1001", q.Vars["id"])
 	}
-	c.Session, c.Flags = id, state.FlagAnyServer
-	return nil
+	opened, member := state.ServerID(uint64(id)>>56), false
+	var local *server.LocalSessions
+	q.View(func(v *server.View) {
+		local = v.Local()
+		_, member = v.Machine().Members()[opened]
+	})
+	if local.Close(id) {
+		return rest.Deleted(q, znode.OK, "")
+	}
+	r, err := q.Do(&state.Command{Op: state.OpCloseSession, Session: id, Flags: state.FlagAnyServer})
+	switch {
+	case err == nil:
+		return rest.Deleted(q, r.Code, "")
+	case !errors.Is(err, znode.ErrSessionExpired):
+		return err
+	}
+	p := rest.ProblemOf(err, false)
+	p.Param, p.Detail = "id", fmt.Sprintf("id: server %d knows no session %v (any more)", q.Core.Config.ID, id)
+	if p.Hint = "GET /v1/sessions lists them"; member && opened != q.Core.Config.ID {
+		p.Hint = fmt.Sprintf("server %d has opened it, and knows it alone if it is a local one: "+
+			"ask with ?force&server=%d", opened, opened)
+	}
+	return p
 }
 
 // ownSession checks that the session in the URL is the one that the request has
