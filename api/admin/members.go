@@ -69,9 +69,9 @@ func (h *cluster) addMember(q *rest.Request) error {
 // perhaps :electionPort, then perhaps ;[clientHost:]clientPort.
 func parseMember(text string) (m state.Member, err error) {
 	peer, client, hasClient := strings.Cut(text, ";")
-	host, ports, ok := cutHost(peer)
+	host, ports, ok := state.CutHost(peer)
 	list := strings.Split(ports, ":")
-	if !ok || len(list) > 2 || !isPort(list[0]) || !isPort(list[len(list)-1]) {
+	if !ok || len(list) > 2 || !state.IsPort(list[0]) || !state.IsPort(list[len(list)-1]) {
 		return m, rest.BadRequest("address", "%q is not host:peerPort or host:peerPort:electionPort, "+
 			"perhaps with ;clientPort or ;clientHost:clientPort behind it", text)
 	}
@@ -80,11 +80,11 @@ func parseMember(text string) (m state.Member, err error) {
 	if !hasClient {
 		return m, nil
 	}
-	clientHost, port, ok := cutHost(client)
-	if isPort(client) {
+	clientHost, port, ok := state.CutHost(client)
+	if state.IsPort(client) {
 		clientHost, port, ok = host, client, true
 	}
-	if !ok || !isPort(port) {
+	if !ok || !state.IsPort(port) {
 		return m, rest.BadRequest("address", "%q: what follows the semicolon is not clientPort or "+
 			"clientHost:clientPort", text)
 	}
@@ -93,23 +93,6 @@ func parseMember(text string) (m state.Member, err error) {
 	}
 	m.Client = net.JoinHostPort(clientHost, port)
 	return m, nil
-}
-
-// cutHost cuts the host, which is in brackets if it has colons, off the rest.
-func cutHost(text string) (host, rest string, ok bool) {
-	if after, ipv6 := strings.CutPrefix(text, "["); ipv6 {
-		host, rest, ok = strings.Cut(after, "]:")
-		return host, rest, ok && net.ParseIP(host) != nil
-	}
-	host, rest, ok = strings.Cut(text, ":")
-	name := strings.ToLower(host)
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
-	return host, rest, ok && name != "" && strings.Trim(name, letters) == ""
-}
-
-func isPort(text string) bool {
-	n, err := strconv.ParseUint(text, 10, 16)
-	return err == nil && n > 0 && text[0] != '+'
 }
 
 // removeMember takes a server out of the ensemble. A leader hands over first.

@@ -15,7 +15,7 @@ func ParseServer(text string) (x PlannedServer, err error) {
 		return x, fmt.Errorf("%.200q has several addresses for one server (|); name one", text)
 	}
 	peer, client, hasClient := strings.Cut(strings.TrimSpace(text), ";")
-	host, rest, ok := cutHost(strings.TrimSpace(peer))
+	host, rest, ok := CutHost(strings.TrimSpace(peer))
 	parts := strings.Split(rest, ":")
 	if !ok || len(parts) < 2 || len(parts) > 3 || !IsPort(parts[0]) || !IsPort(parts[1]) {
 		return x, fmt.Errorf("%.200q is not host:peerPort:electionPort, perhaps with :participant or :observer, and "+
@@ -38,7 +38,7 @@ func ParseServer(text string) (x PlannedServer, err error) {
 	if client = strings.TrimSpace(client); IsPort(client) {
 		client = "0.0.0.0:" + client
 	}
-	host, port, ok := cutHost(client)
+	host, port, ok := CutHost(client)
 	if !ok || !IsPort(port) {
 		return x, fmt.Errorf("%.200q: what follows the semicolon is not clientPort or clientHost:clientPort", text)
 	}
@@ -49,8 +49,8 @@ func ParseServer(text string) (x PlannedServer, err error) {
 // maxHost bounds a host's name, in bytes (RFC 1035, 2.3.4).
 const maxHost = 255
 
-// cutHost cuts the host, which is in brackets if it has colons, off the rest.
-func cutHost(text string) (host, rest string, ok bool) {
+// CutHost cuts the host, in brackets if it has colons, off the rest; ok is false if it is no name or address.
+func CutHost(text string) (host, rest string, ok bool) {
 	if after, ipv6 := strings.CutPrefix(text, "["); ipv6 {
 		host, rest, ok = strings.Cut(after, "]:")
 		return host, rest, ok && net.ParseIP(host) != nil
