@@ -38,8 +38,8 @@
 // expiry) and one for the reaper, from Start to Stop, and one that proposes the command
 // with which a server catches up, until it is sent.
 //
-// The locks, in the order in which they may be taken: view; LocalSessions.mu; connections.mu, sessionEnds.mu,
-// catchingUp.mu, or that of session.Tracker, insight.Expirations, insight.SlowLog or changes.Feed,
+// The locks, in the order in which they may be taken: view; LocalSessions.mu, ReadOnlyMode.mu; connections.mu,
+// sessionEnds.mu, catchingUp.mu, or that of session.Tracker, insight.Expirations, insight.SlowLog or changes.Feed,
 // of which no two are held together; Conn.mu, connections.touchedMu; then those of a listener (an
 // outbox) or of watch.Manager. No call to network, disk or raft is made under any of them.
 package server

@@ -2,7 +2,7 @@ package server
 
 import (
 	"errors"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -18,9 +18,11 @@ const readOnlyGrace = 2 * time.Second
 // Config.ReadOnly is set. The sessions that it gives are in no table and no log, and end with their connections
 // (docs/adr/0039). Clients with local sessions of this server go on with them.
 type ReadOnlyMode struct {
-	srv      *Server
-	from     atomic.Int64 // Server.nextSession when the mode was last found on; 0: never
-	reported bool         // On, as the log has it; housekeeping's own
+	srv *Server
+
+	mu    sync.Mutex // protects the fields below
+	begun bool       // the mode is on, as far as anyone has noticed, and as the log has it
+	from  int64      // Server.nextSession when it began last
 }
 
 // On reports whether the server is in read-only mode. One that has not been in touch since its start never is: what it
@@ -50,21 +52,29 @@ func (m *ReadOnlyMode) round(now time.Time, paused bool) {
 	if !m.srv.cfg.ReadOnly {
 		return
 	}
-	on := m.On()
-	switch {
-	case on && !m.reported:
-		m.from.Store(m.srv.nextSession.Load())
-		m.srv.logger.Info("read-only mode begins")
-	case m.reported && !on:
-		m.srv.logger.Info("read-only mode ends")
-	}
-	m.reported = on
+	m.notice()
 	over := m.srv.Source.TakesClients()
 	m.srv.conns.disconnectReadOnly(now, paused, over)
 }
 
+// notice finds out whether the mode has begun, or ended.
+func (m *ReadOnlyMode) notice() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch on := m.On(); {
+	case on && !m.begun:
+		m.begun, m.from = true, m.srv.nextSession.Load()
+		m.srv.logger.Info("read-only mode begins")
+	case m.begun && !on:
+		m.begun = false
+		m.srv.logger.Info("read-only mode ends")
+	}
+}
+
 // NewConn is Server.NewConn for a client of read-only mode: it gets a session of the mode, or goes on with a local one.
+// Housekeeping may not have noticed the mode yet.
 func (m *ReadOnlyMode) NewConn(client Client, identities []znode.ID) *Conn {
+	m.notice()
 	return newConn(m.srv, client, identities, true)
 }
 
@@ -105,7 +115,9 @@ func (c *Conn) attachReadOnly(id znode.SessionID, password session.Password, tim
 
 // gave reports whether a session was one of read-only mode, since that is on.
 func (m *ReadOnlyMode) gave(id znode.SessionID) (yes bool) {
-	from := m.from.Load()
+	m.mu.Lock()
+	from := m.from
+	m.mu.Unlock()
 	if from == 0 || int64(id) <= from || int64(id) > m.srv.nextSession.Load() {
 		return false
 	}

@@ -234,3 +234,39 @@ func TestConn_ReadOnly_Attach(t *testing.T) {
 		again.expect("after read-only mode", "attach: OK", "create /yes: OK")
 	})
 }
+
+// Sessions that were opened in the first moment of read-only mode, before housekeeping had noticed that it is on, counted
+// as ones that may go on elsewhere: their clients, when they came back, got no answer until there was a majority.
+func TestRegression_ReadOnly_SessionBeforeHousekeeping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := started(t, readOnly)
+		for range 2 { // the mode begins twice
+			k.until(time.Second)
+			before := k.connect()
+			former := before.open(10 * time.Second)
+			k.log.setContact(membership.NoContact)
+			first, s := k.connectReadOnly(4 * time.Second)
+			attach := func(s session.Session) (*client, error) {
+				back := &client{k: k, gone: make(chan struct{})}
+				back.Conn = k.srv.ReadOnly.NewConn(back, nil)
+				return back, back.AttachSession(s.ID, s.Password, s.Timeout, &op{c: back, name: "attach"})
+			}
+			for _, when := range []string{"at once", "after housekeeping"} {
+				back, err := attach(s)
+				if back.expect("a session of the mode "+when, "attach: SESSIONEXPIRED"); err != nil {
+					t.Errorf("%s: %v", when, err)
+				}
+				back.Close("")
+				other, err := attach(former)
+				if other.expect("a session of before " + when); err == nil {
+					t.Errorf("a session of before, %s: no error, want the end of the connection", when)
+				}
+				other.Close("")
+				k.until(time.Second)
+			}
+			first.Close("")
+			before.Close("")
+			k.log.setContact(0)
+		}
+	})
+}
