@@ -227,8 +227,10 @@ func (h Host) read(at Point) (*Receipt, error) {
 		return nil, err
 	}
 	if len(p.Report.Logs) == 0 { // what it has acknowledged is in logs
-		return nil, fmt.Errorf("%s has no log.*: name the directory that zoo.cfg has as dataLogDir (--log-dir)",
-			h.LogDir)
+		return nil, fmt.Errorf("%s has no log.*, the files of what a server has acknowledged. If zoo.cfg has another "+
+			"dataLogDir, name that (--log-dir). If not, this server has written nothing since it was sent a "+
+			"snapshot, and proves nothing: do without its receipt, if there are those of a majority, and see that "+
+			"it never starts again; or start ZooKeeper, write something to it, and make a new plan", h.LogDir)
 	}
 	if r.Server, err = h.id(); err != nil {
 		return nil, err

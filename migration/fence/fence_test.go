@@ -129,7 +129,15 @@ func TestFence_Refuses(t *testing.T) {
 	newest, err := datadir.Since(h.DataDir, "", 1<<40, 0, 0)
 	must(t, err)
 	_, err = h.Fence(fence.Point{After: fence.Zxid(newest.Zxid), Digest: fence.Digest(newest.Digest)})
-	check("the snapshots without the logs", err, "name the directory that zoo.cfg has as dataLogDir (--log-dir)")
+	for _, want := range []string{h.DataDir + " has no log.*", "another dataLogDir, name that (--log-dir)",
+		"If not, this server has written nothing", "do without its receipt", "make a new plan"} {
+		check("the snapshots without the logs", err, want)
+	}
+	other := t.TempDir() // given, and without logs, too
+	must(t, os.Mkdir(filepath.Join(other, "version-2"), 0o700))
+	_, err = fence.Host{DataDir: h.DataDir, LogDir: other}.Fence(
+		fence.Point{After: fence.Zxid(newest.Zxid), Digest: fence.Digest(newest.Digest)})
+	check("another directory without logs", err, other+" has no log.*")
 }
 
 // TestFence_Interrupted: what a crash leaves behind, at any step of fencing and unfencing, is completed both ways.
