@@ -185,6 +185,19 @@ func (n *node) isTTL() bool { return uint64(n.owner())>>56 == 0xFF }
 
 func (n *node) isEphemeral() bool { return n.owner() != 0 && !n.isContainer() && !n.isTTL() }
 
+// mode is how long the znode lives.
+func (n *node) mode() Mode {
+	switch {
+	case n.owner() == 0:
+		return Persistent
+	case n.isContainer():
+		return Container
+	case n.isTTL():
+		return PersistentTTL
+	}
+	return Ephemeral
+}
+
 func (n *node) ttlMillis() int64 { return int64(n.owner()) & ttlMaxMillis }
 
 // stat is the Stat that clients see. cversion counts creates and deletes; since

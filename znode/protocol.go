@@ -101,6 +101,15 @@ type Event struct {
 	// which clients may learn of it. Both are shared: do not modify.
 	ACL       []ACL
 	ParentACL []ACL
+
+	// Stat and Data are the znode's after the edit; of a deleted one, its last. Before is its data before
+	// EventDataChanged. None of them is ever changed, so they may be kept.
+	Stat         Stat
+	Data, Before []byte // nil for null
+	// Mode says how long it lives: Persistent, Ephemeral, Container or PersistentTTL.
+	Mode Mode
+	// Txn is the transaction that the edit is a part of. It is valid while the Event is reported.
+	Txn *Txn
 }
 
 // Error is a result code of the ZooKeeper protocol, and an error itself:

@@ -8,6 +8,7 @@ type Txn struct {
 	TimeMillis int64     // wall clock of the proposer, milliseconds since the epoch
 	Session    SessionID // session of the client; owner of ephemerals it creates
 	Identities []ID      // of the connection
+	Trace      string    // W3C traceparent of the request; "" if it has none
 
 	ExtendedTypes bool // TTL znodes are allowed (extendedTypesEnabled)
 	EnforceQuota  bool // hard quotas refuse (enforceQuota)
@@ -136,10 +137,11 @@ func (t *Tree) remove(x *Txn, n *node) {
 // replaceData gives n new data and counts the change.
 func (t *Tree) replaceData(x *Txn, n *node, data []byte) *node {
 	n = t.edit(x, n)
+	before := n.data()
 	t.putData(n, data)
 	n.version = x.nextVersion(n.version)
 	n.mzxid, n.mtime = x.Zxid, x.TimeMillis
-	x.emit(t, EventDataChanged, n, nil)
+	x.emit(t, EventDataChanged, n, nil).Before = before
 	return n
 }
 
@@ -181,10 +183,28 @@ func (t *Tree) edit(x *Txn, n *node) *node {
 	return n
 }
 
-func (x *Txn) emit(t *Tree, typ EventType, n, parent *node) {
-	e := Event{Type: typ, Path: n.path(), Zxid: x.Zxid, ACL: t.acls.get(n.acl)}
+// emit adds an event. The caller may complete it before the next one is added.
+func (x *Txn) emit(t *Tree, typ EventType, n, parent *node) *Event {
+	x.Events = append(x.Events, x.event(t, typ, n, parent))
+	return &x.Events[len(x.Events)-1]
+}
+
+func (x *Txn) event(t *Tree, typ EventType, n, parent *node) Event {
+	e := Event{
+		Type: typ, Path: n.path(), Zxid: x.Zxid, ACL: t.acls.get(n.acl),
+		Stat: n.stat(), Data: n.data(), Mode: n.mode(), Txn: x,
+	}
 	if parent != nil {
 		e.ParentACL = t.acls.get(parent.acl)
 	}
-	x.Events = append(x.Events, e)
+	return e
+}
+
+// EmitAs adds the event of a znode of t that x has not edited there, as when t takes the place of another tree.
+func (t *Tree) EmitAs(x *Txn, typ EventType, path string, before []byte) {
+	n, parent := t.get(path), (*node)(nil)
+	if typ != EventDataChanged {
+		parent = t.parentOf(path)
+	}
+	x.emit(t, typ, n, parent).Before = before
 }

@@ -52,6 +52,8 @@ const (
 	FlagAnyServer
 	// FlagKeyed means that the command has a Key.
 	FlagKeyed
+	// FlagTraced means that the command has a Trace, from level2 on.
+	FlagTraced
 )
 
 // Command is one request for a change, in the order of the log. Op determines
@@ -62,6 +64,7 @@ type Command struct {
 	Session    znode.SessionID // 0: no session (HTTP without one, or the leader)
 	Identities []znode.ID      // of the client
 	Key        string          // with FlagKeyed: apply once; see KeyOutcome
+	Trace      string          // with FlagTraced: see SetTrace
 
 	Path    string
 	Data    []byte
@@ -97,7 +100,19 @@ func (c *Command) Append(b []byte) []byte {
 	if c.Flags&FlagKeyed != 0 {
 		b = appendString(b, c.Key)
 	}
+	if c.Flags&FlagTraced != 0 {
+		b = appendString(b, c.Trace)
+	}
 	return c.appendBody(b)
+}
+
+// SetTrace names the trace of which the client's request is a part, as W3C Trace Context writes it in traceparent, for
+// those who read of the change. An ensemble whose level knows no traces, and an empty one, leave c as it is.
+func (c *Command) SetTrace(traceparent string, now Level) {
+	if traceparent != "" && now >= level2 {
+		c.Flags |= FlagTraced
+		c.Trace = traceparent
+	}
 }
 
 func (c *Command) appendBody(b []byte) []byte {
@@ -184,6 +199,9 @@ func (c *Command) decode(r *reader) {
 	if c.Flags&FlagKeyed != 0 {
 		c.Key = r.string()
 	}
+	if c.Flags&FlagTraced != 0 {
+		c.Trace = r.string()
+	}
 	c.decodeBody(r)
 	if r.off != len(r.b) {
 		r.fail(fmt.Errorf("%d bytes after the command", len(r.b)-r.off))
@@ -252,7 +270,7 @@ const MaxCommand = 60 << 20
 // MaxSize is an upper bound of the bytes of c's encoding, and close to it.
 func (c *Command) MaxSize() int {
 	const numbers, identity = 256, 16
-	n := numbers + len(c.Key) + c.maxBodySize() + c.Reconfig.size()
+	n := numbers + len(c.Key) + len(c.Trace) + c.maxBodySize() + c.Reconfig.size()
 	for _, id := range c.Identities {
 		n += identity + len(id.Scheme) + len(id.ID)
 	}

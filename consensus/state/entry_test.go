@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 // examples holds a command of every operation, with every field it has.
 func examples() []Command {
-	return append(append(firstExamples(), mirrorExamples()...), reconfigExamples()...)
+	return slices.Concat(firstExamples(), mirrorExamples(), reconfigExamples(), tracedExamples())
 }
 
 // reconfigExamples are those of feature level 2, too.
@@ -24,6 +25,12 @@ func reconfigExamples() []Command {
 		{Op: OpReconfig, Reconfig: &Reconfig{Version: 1 << 33, Complete: true}},
 		{Op: OpReconfig, Term: 1<<64 - 1, Reconfig: &Reconfig{Step: ReconfigFinish, Number: 1<<64 - 1}},
 		{Op: OpReconfig, Term: 7, Reconfig: &Reconfig{Step: ReconfigAbort, Number: 7, Code: znode.ErrNewConfigNoQuorum}},
+	}
+}
+
+func tracedExamples() []Command {
+	return []Command{
+		{Op: OpSetData, Flags: FlagKeyed | FlagTraced, Key: "key", Trace: "00-aa-bb-01", Path: "/a", Data: []byte("x"), Version: -1},
 	}
 }
 

@@ -76,11 +76,11 @@ func (m *Machine) answered(c *Command, timeMillis int64) bool {
 }
 
 // fingerprint is the same for the same request. It leaves out the id and password
-// of a new session, which the server chooses, and the client's address, which may
-// differ when it tries again.
+// of a new session, which the server chooses, and the client's address and trace, which
+// may differ when it tries again.
 func fingerprint(c *Command) uint64 {
 	plain := *c
-	plain.Flags &^= FlagKeyed
+	plain.Flags &^= FlagKeyed | FlagTraced
 	plain.Identities = slices.DeleteFunc(slices.Clone(c.Identities),
 		func(id znode.ID) bool { return id.Scheme == "ip" })
 	switch c.Op {

@@ -274,6 +274,19 @@ func TestMachine_Answered(t *testing.T) {
 	}
 }
 
+// A request that is repeated is a part of another trace, and still the same request.
+func TestKeys_OtherTrace(t *testing.T) {
+	g := newRig(t)
+	c := create("/a")
+	c.Flags, c.Key = FlagKeyed, "k"
+	c.SetTrace("00-aa-bb-01", level2)
+	g.must(1, c)
+	c.SetTrace("00-aa-cc-01", level2)
+	if r := g.must(1, c); r.Key != KeyRepeated {
+		t.Errorf("the repetition is %v, want %v", r.Key, KeyRepeated)
+	}
+}
+
 // The tree is empty with what is below /zookeeper, and not with anything else.
 func TestSnapshot_Empty(t *testing.T) {
 	g := newRig(t)

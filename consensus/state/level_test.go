@@ -91,7 +91,12 @@ func TestCommand_CheckLevel(t *testing.T) {
 		t.Errorf("CheckLevel(6): error %v, want a LevelError of 7 and 6", err)
 	}
 	c.Ops = c.Ops[:1]
+	c.SetTrace("00-aa-bb-01", 1)
 	if err := errors.Join(c.CheckLevel(0), (&Command{Op: OpSync}).CheckLevel(0)); err != nil {
 		t.Error(err)
+	}
+	c.SetTrace("00-aa-bb-01", level2)
+	if err := c.CheckLevel(1); !errors.As(err, &e) || *e != (LevelError{level2, 1}) {
+		t.Errorf("CheckLevel(1) of a command with a trace: error %v, want a LevelError of 2 and 1", err)
 	}
 }

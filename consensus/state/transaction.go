@@ -20,7 +20,7 @@ func (m *Machine) begin(term uint64, timeMillis int64) {
 	c := &m.command
 	m.txn.Reset()
 	m.txn.Zxid, m.txn.TimeMillis = m.zxid, timeMillis
-	m.txn.Session, m.txn.Identities = c.Session, rightsOf(c)
+	m.txn.Session, m.txn.Identities, m.txn.Trace = c.Session, rightsOf(c), c.Trace
 	m.txn.ExtendedTypes = c.Flags&FlagExtendedTypes != 0
 	m.txn.EnforceQuota = c.Flags&FlagEnforceQuota != 0
 	m.txn.FirstRules = m.level < level2

@@ -15,52 +15,21 @@ func (g *merger) emit(tree *znode.Tree) {
 	slices.SortFunc(g.deleted, func(a, b string) int { return strings.Compare(b, a) })
 	slices.Sort(g.created)
 	slices.Sort(g.changed)
-	events := slices.Grow(g.x.Events, len(g.deleted)+len(g.created)+len(g.changed))
-	before, after := aclCache{tree: g.now}, aclCache{tree: tree}
-	event := func(t znode.EventType, c *aclCache, path string) {
-		e := znode.Event{Type: t, Path: path, Zxid: g.x.Zxid, ACL: c.own(path)}
-		if t != znode.EventDataChanged {
-			e.ParentACL = c.parent(path)
-		}
-		events = append(events, e)
-	}
+	g.x.Events = slices.Grow(g.x.Events, len(g.deleted)+len(g.created)+len(g.changed))
 	for _, path := range g.deleted {
-		event(znode.EventDeleted, &before, path)
+		g.now.EmitAs(g.x, znode.EventDeleted, path, nil)
 	}
 	created, changed := g.created, g.changed
 	for len(created)+len(changed) > 0 {
 		if len(changed) == 0 || len(created) > 0 && created[0] < changed[0] {
-			event(znode.EventCreated, &after, created[0])
+			tree.EmitAs(g.x, znode.EventCreated, created[0], nil)
 			created = created[1:]
 		} else {
-			event(znode.EventDataChanged, &after, changed[0])
+			before, _, _ := g.now.Get(changed[0], super)
+			tree.EmitAs(g.x, znode.EventDataChanged, changed[0], before)
 			changed = changed[1:]
 		}
 	}
-	g.x.Events = events
-}
-
-// aclCache looks up ACLs for events, which mostly share a few.
-type aclCache struct {
-	tree *znode.Tree
-	last []znode.ACL
-	path string // whose ACL of is
-	of   []znode.ACL
-}
-
-func (c *aclCache) own(path string) []znode.ACL {
-	acl, _, _ := c.tree.ACLOf(path, super)
-	if !slices.Equal(acl, c.last) {
-		c.last = acl
-	}
-	return c.last
-}
-
-func (c *aclCache) parent(path string) []znode.ACL {
-	if p := znode.Parent(path); p != c.path {
-		c.path, c.of = p, c.own(p)
-	}
-	return c.of
 }
 
 // Replace adds to x the events of a tree that takes another's place: the znodes that are gone, that are new, or that
