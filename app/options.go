@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/sdnotify"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/auth"
+	"github.com/zk-lite/zk-lite/server/changes"
 )
 
 // Options say what to run.
@@ -54,6 +55,7 @@ func (o *Options) limitByMemory() {
 		c.Consensus.TreeLimit = max((o.Memory-program)/5*2, leastTree)
 	}
 	c.Server.WatchBytes = cmp.Or(c.Server.WatchBytes, part)
+	c.Server.ChangesWindow = cmp.Or(c.Server.ChangesWindow, min(part/2, changes.DefaultWindow))
 	c.ZooKeeper.OutboxTotal = cmp.Or(c.ZooKeeper.OutboxTotal, part)
 }
 

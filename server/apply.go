@@ -10,6 +10,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/internal/repeats"
+	"github.com/zk-lite/zk-lite/server/changes"
 	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -46,6 +47,7 @@ type View struct {
 	machine *state.Machine
 	watches *watch.Manager
 	local   *LocalSessions
+	changes *changes.Feed
 	times   *forward.Times // of the entry that is being applied; nil: none is
 }
 
@@ -63,6 +65,9 @@ func (v *View) Machine() *state.Machine { return v.machine }
 
 // Local returns the sessions that this server alone knows.
 func (v *View) Local() *LocalSessions { return v.local }
+
+// Changes returns the changes that this server remembers.
+func (v *View) Changes() *changes.Feed { return v.changes }
 
 // Watches returns the watches of this server's connections.
 func (v *View) Watches() *watch.Manager { return v.watches }

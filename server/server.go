@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -66,6 +67,7 @@ type Config struct {
 	Auth                 *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
 	WatchLimit           int                 // paths one connection may watch; 0: watch.DefaultLimit
 	WatchBytes           int64               // that all watches may take; 0: watch.DefaultBytes
+	ChangesWindow        int64               // bytes of changes that are kept; 0: changes.DefaultWindow
 	SlowRequest          time.Duration       // from which on a request is slow; 0: none is
 	Reap                 ReapConfig
 	Logger               *slog.Logger
@@ -144,7 +146,8 @@ func New(cfg Config) *Server {
 	s.current = View{machine: state.New(), watches: s.watches, local: s.local}
 	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
 		s.View(func(v *View) { visit(v.Zxid()) })
-	}, s.stop)
+	}, s.stop, cmp.Or(cfg.ChangesWindow, changes.DefaultWindow))
+	s.current.changes = s.changes
 	s.restorer = backup.NewRestorer(s, cfg.Logger)
 	s.expired = insight.NewExpirations(cfg.ID, cfg.Logger)
 	s.slow = insight.NewSlowLog(insight.SlowConfig{Threshold: cfg.SlowRequest, Logger: cfg.Logger, Server: s})

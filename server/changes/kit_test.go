@@ -23,7 +23,7 @@ func newKit(tb testing.TB) *kit {
 		k.mu.RLock()
 		defer k.mu.RUnlock()
 		visit(k.zxid)
-	}, make(chan struct{}))
+	}, make(chan struct{}), DefaultWindow)
 	return k
 }
 

@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zk-lite/zk-lite/watch"
@@ -24,12 +25,27 @@ type Change struct {
 	Type znode.EventType
 	Path string
 	At   Position // a Stream from here does not report this change again
+	// Edit is the edit of the tree; that of a child if Type is EventChildrenChanged. It has no Txn.
+	Edit       znode.Event
+	By         *Author // of the transaction; never changed
+	TimeMillis int64   // of the transaction, by its leader's clock, milliseconds since the epoch
 }
 
-// How much a stream does at a time, under the lock that appliers need too.
+// NextTransaction divides changes, which are whole transactions in their order, into those of the first and the others.
+func NextTransaction(all []Change) (first, others []Change) {
+	n := slices.IndexFunc(all, func(c Change) bool { return c.At.Zxid != all[0].At.Zxid })
+	if n < 0 {
+		n = len(all)
+	}
+	return all[:n], all[n:]
+}
+
+// How much a stream does at a time, under the lock that appliers need too, and what it hands over, in bytes of data, so
+// that the slowest reader holds little. A transaction may exceed the bounds, never two.
 const (
 	scanAtATime   = 4096
 	reportAtATime = 256
+	bytesAtATime  = 1 << 20
 )
 
 // Stream reports changes in their order, each once, from a Position on. It keeps
@@ -66,6 +82,22 @@ func (st *Stream) signal() {
 	case st.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Read returns the first changes after a transaction that the filter matches, whole transactions, and the one up to
+// which it has read; more reports that there is more to read at once. The caller holds the view lock, shared; now is the
+// state's zxid. The error is ErrTooOld.
+func (f *Feed) Read(filter Filter, after, now znode.Zxid) (found []Change, upTo znode.Zxid, more bool, err error) {
+	r := &f.record
+	if after < r.floor {
+		return nil, now, false, ErrTooOld
+	}
+	st := Stream{filters: []Filter{filter}, seen: after, after: Position{Zxid: after}, first: r.seek(after)}
+	found = st.scan(r)
+	if st.first < r.total {
+		return found, st.seen, true, nil
+	}
+	return found, max(st.seen, now), false, nil
 }
 
 // Close frees what the stream holds.
@@ -117,21 +149,33 @@ func (st *Stream) read() (found []Change, more bool, err error) {
 			st.seen = max(st.seen, zxid)
 			return
 		}
-		n := st.first
-		for ; n < r.total; n++ {
-			e := r.at(n)
-			if e.Zxid != st.seen && (n-st.first >= scanAtATime || len(found) >= reportAtATime) {
-				break
-			}
-			st.seen = max(st.seen, e.Zxid)
-			found = st.match(found, &e)
-		}
-		st.first, more = n, n < r.total
-		if st.todo = more; !more {
+		found = st.scan(r)
+		if more = st.first < r.total; !more {
 			st.seen = max(st.seen, zxid)
 		}
+		st.todo = more
 	})
 	return found, more, err
+}
+
+// scan reads the record from st.first on, and stops, between transactions, when that is enough for once.
+func (st *Stream) scan(r *record) (found []Change) {
+	bytes := 0
+	for begin := st.first; st.first < r.total; st.first++ {
+		e := r.event(st.first)
+		enough := st.first-begin >= scanAtATime || len(found) >= reportAtATime || bytes >= bytesAtATime
+		if e.Zxid != st.seen && enough {
+			return found
+		}
+		st.seen = max(st.seen, e.Zxid)
+		had := len(found)
+		found = st.match(found, &e)
+		for i := range found[had:] {
+			found[had+i].By, found[had+i].TimeMillis = r.entry(st.first).by, r.entry(st.first).timeMillis
+			bytes += len(e.Data) + len(e.Before)
+		}
+	}
+	return found
 }
 
 // match adds to found what an edit means to the filters, each type and path once: first the
@@ -143,9 +187,9 @@ func (st *Stream) match(found []Change, e *znode.Event) []Change {
 		switch {
 		case !ok:
 		case typ == znode.EventChildrenChanged:
-			children = &Change{Type: typ, Path: path}
+			children = &Change{Type: typ, Path: path, Edit: *e}
 		default:
-			own = &Change{Type: typ, Path: path}
+			own = &Change{Type: typ, Path: path, Edit: *e}
 		}
 	}
 	if own != nil {
@@ -194,10 +238,16 @@ type Filter struct {
 	Path       string
 	Kind       Kind
 	Identities []znode.ID
+	// Types and Modes, unless empty, are those of the edits that it reports.
+	Types []znode.EventType
+	Modes []znode.Mode
 }
 
 // match returns the change that an edit is to the filter, if it is one.
 func (f *Filter) match(e *znode.Event) (znode.EventType, string, bool) {
+	if len(f.Types) > 0 && !slices.Contains(f.Types, e.Type) || len(f.Modes) > 0 && !slices.Contains(f.Modes, e.Mode) {
+		return 0, "", false
+	}
 	own := e.Path == f.Path
 	child := e.Type != znode.EventDataChanged && !own && znode.Parent(e.Path) == f.Path
 	switch f.Kind {

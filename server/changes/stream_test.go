@@ -112,7 +112,7 @@ func TestStream_TooOld(t *testing.T) {
 	slow := k.subscribe(Filter{Path: "/a", Kind: KindData}, start)
 	k.read(quiet)
 	k.read(slow)
-	for range capacity + 1 {
+	for k.feed.record.oldest() < 3 {
 		k.do(changed("/a"))
 	}
 	if _, err := slow.Next(t.Context()); !errors.Is(err, ErrTooOld) {
