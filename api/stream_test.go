@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/server"
@@ -38,7 +39,7 @@ type event struct {
 // schemas of the events' data.
 var eventSchemas = map[string]string{
 	"created": "Change", "deleted": "Change", "changed": "Change", "children": "Change",
-	"progress": "Progress", "ended": "Ended", "reconnect": "Reconnect", "gone": "Problem",
+	"progress": "Progress", "transaction": "Transaction", "ended": "Ended", "reconnect": "Reconnect", "gone": "Problem",
 }
 
 func (c *client) stream(target string) *stream {
@@ -388,7 +389,7 @@ func goroutines() (n int) {
 func TestWatch_TooOld(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
-	e := fresh(t, 1)
+	e := fresh(t, 1, func(s *config.Settings) { s.Server.ChangesWindow = 8 << 20 })
 	c := newClient(t, e.urls[0])
 	zxid := c.post("/v1/znodes/a", "").want(201).header.Get("Zk-Zxid")
 	many := `{"ops": [` + strings.Repeat(`{"op": "set", "path": "/a"},`, 9_999) + `{"op": "set", "path": "/a"}]}`

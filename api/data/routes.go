@@ -48,5 +48,6 @@ func Routes(srv Server) []rest.Route {
 		rest.Op(del, sessions+"/{id}", closeSession, "force").Anywhere(),
 		rest.Op(get, sessions+"/{id}/events", h.sessionEvents, "watch", "since"),
 		rest.Op(get, "/v1/watches/{path}", h.watch, "kind", "since", "wait"),
+		rest.Op(get, "/v1/feed/{path}", h.feed, "events", "types", "before", "since", "wait"),
 	}
 }

@@ -19,8 +19,7 @@ type watchBody struct {
 	Zxid   string   `json:"zxid"`
 }
 
-// watch reports changes: as a stream if the client accepts one, else it waits for
-// the next ones.
+// watch reports changes.
 func (h *handlers) watch(q *rest.Request) error {
 	path, err := q.ZnodePath()
 	if err != nil {
@@ -30,6 +29,12 @@ func (h *handlers) watch(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
+	return h.report(q, &changes.Filter{Path: path, Kind: kind, Identities: q.IDs}, hints{})
+}
+
+// report reports the changes that the filter matches: as a stream if the client accepts one, else it waits for the next
+// ones.
+func (h *handlers) report(q *rest.Request, f *changes.Filter, as form) error {
 	wait, err := q.Query.Duration("wait", rest.DefaultWait, 0, rest.MaxWait)
 	if err != nil {
 		return err
@@ -38,14 +43,41 @@ func (h *handlers) watch(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
-	filters := []changes.Filter{{Path: path, Kind: kind, Identities: q.IDs}}
+	filters := []changes.Filter{*f}
 	if rest.WantsStream(q.HTTP) {
 		if q.Query.Has("wait") {
 			return rest.BadRequest("wait", "a stream does not end")
 		}
-		return h.stream(q, filters, from, nil)
+		return h.stream(q, filters, from, as, nil)
 	}
-	return h.poll(q, filters, from, wait)
+	return h.poll(q, filters, from, as, wait)
+}
+
+// form is how changes are written: as hints to read again, or with their values.
+type form interface {
+	// body is the answer to a long poll, with the position from which to continue.
+	body(news []changes.Change, position string) any
+	// send sends the changes as events of a stream. It returns false if the client has disconnected.
+	send(s *rest.EventStream, news []changes.Change) bool
+}
+
+// hints is the form that names znodes to read again.
+type hints struct{}
+
+func (hints) body(news []changes.Change, position string) any {
+	body := watchBody{Events: make([]change, 0, len(news)), Zxid: position}
+	for i := range news {
+		body.Events = append(body.Events, changeOf(&news[i]))
+	}
+	return body
+}
+
+func (hints) send(s *rest.EventStream, news []changes.Change) bool {
+	for i := range news {
+		s.At = news[i].At
+		s.Event(changeName(news[i].Type), changeOf(&news[i]))
+	}
+	return s.Flush()
 }
 
 // subscribe opens a stream of changes within the server's limits. The caller must call
@@ -66,7 +98,9 @@ func (h *handlers) subscribe(
 }
 
 // poll waits for the next changes.
-func (h *handlers) poll(q *rest.Request, filters []changes.Filter, from changes.Position, wait time.Duration) error {
+func (h *handlers) poll(
+	q *rest.Request, filters []changes.Filter, from changes.Position, as form, wait time.Duration,
+) error {
 	st, release, err := h.subscribe(q, filters, from)
 	if err != nil {
 		return err
@@ -79,15 +113,12 @@ func (h *handlers) poll(q *rest.Request, filters []changes.Filter, from changes.
 	if err != nil && ctx.Err() == nil && !errors.Is(err, changes.ErrStopping) {
 		return rest.SubscribeProblem(q, err)
 	}
-	body := watchBody{Events: make([]change, 0, len(news))}
-	for i := range news {
-		body.Events = append(body.Events, changeOf(&news[i]))
-		from = news[i].At
+	if len(news) > 0 {
+		from = news[len(news)-1].At
 	}
 	at := rest.Reached(st, from)
-	body.Zxid = rest.FormatPosition(at)
 	q.SetZxid(min(at.Zxid, q.Zxid())) // the client may have been further, elsewhere
-	return q.Answer(http.StatusOK, body)
+	return q.Answer(http.StatusOK, as.body(news, rest.FormatPosition(at)))
 }
 
 const (
@@ -127,7 +158,7 @@ func (h *handlers) sessionEvents(q *rest.Request) error {
 	ended, cancel := h.server.SessionEnd(q.Session)
 	defer cancel()
 	every := max(q.Timeout/rest.TouchesPerTimeout, time.Millisecond)
-	return h.stream(q, filters, from, &keeper{id: q.Session, every: every, ended: ended})
+	return h.stream(q, filters, from, hints{}, &keeper{id: q.Session, every: every, ended: ended})
 }
 
 var errSessionEnded = errors.New("the session has ended")
@@ -144,6 +175,7 @@ type watchStream struct {
 	*rest.EventStream
 	q       *rest.Request
 	changes *changes.Stream
+	form    form
 	keeper  *keeper   // nil: none
 	due     time.Time // of the next heartbeat or progress mark
 }
@@ -151,14 +183,14 @@ type watchStream struct {
 // stream sends changes as server-sent events until the client goes, the server
 // stops or the session, if there is one, ends.
 func (h *handlers) stream(
-	q *rest.Request, filters []changes.Filter, from changes.Position, k *keeper,
+	q *rest.Request, filters []changes.Filter, from changes.Position, as form, k *keeper,
 ) error {
 	st, release, err := h.subscribe(q, filters, from)
 	if err != nil {
 		return err
 	}
 	defer release()
-	s := &watchStream{rest.StartEvents(q, from), q, st, k, time.Time{}}
+	s := &watchStream{rest.StartEvents(q, from), q, st, as, k, time.Time{}}
 	defer s.Close()
 	every := rest.ProgressInterval
 	if k != nil {
@@ -189,12 +221,11 @@ func (s *watchStream) run(every time.Duration) {
 		quiet, cancel := context.WithDeadline(s.Context, s.due)
 		news, err := s.changes.Next(quiet)
 		cancel()
-		for i := range news {
-			s.At = news[i].At
-			s.Event(changeName(news[i].Type), changeOf(&news[i]))
-		}
 		switch {
 		case err == nil:
+			if !s.form.send(s.EventStream, news) {
+				return
+			}
 		case errors.Is(err, changes.ErrTooOld):
 			s.Gone(rest.SubscribeProblem(s.q, err))
 			return

@@ -64,6 +64,9 @@ func (q *Request) Do(c *state.Command) (state.Result, error) {
 			defer release()
 		}
 	}
+	if trace := traceOf(q); trace != "" {
+		q.View(func(v *server.View) { c.SetTrace(trace, v.Machine().Level()) })
+	}
 	q.commands++
 	if q.Context.Err() != nil {
 		return state.Result{}, Unavailable("the request timed out before it was sent to the log")

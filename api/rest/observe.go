@@ -95,6 +95,9 @@ const HeaderTrace = "Traceparent"
 // traceparent matches its values. Later versions begin with the same four fields, which are enough.
 var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}`)
 
+// traceOf is the request's traceparent, "" if it has none.
+func traceOf(q *Request) string { return traceparent.FindString(q.HTTP.Header.Get(HeaderTrace)) }
+
 // logSlow keeps a request that has ended, if it was slow.
 func logSlow(q *Request) {
 	now, log := time.Now(), q.Core.Config.Slow
@@ -107,7 +110,7 @@ func logSlow(q *Request) {
 	s.Queue = max(took-s.Leader-s.Propose-s.Disk-s.Majority-s.Apply-s.Reply, 0) // what no command had to wait for, too
 	log.Add(insight.SlowRequest{
 		At: q.arrived, Port: insight.PortHTTP, Operation: q.metrics.operation, Path: q.Vars["path"],
-		Session: q.Session, Address: q.HTTP.RemoteAddr, Trace: traceparent.FindString(q.HTTP.Header.Get(HeaderTrace)),
+		Session: q.Session, Address: q.HTTP.RemoteAddr, Trace: traceOf(q),
 		Took: took, Stages: s, Index: q.trace.Index, Term: q.trace.Term,
 	})
 }

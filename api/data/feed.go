@@ -1,0 +1,168 @@
+package data
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zk-lite/zk-lite/api/rest"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// feed reports changes with their values, one transaction at a time.
+func (h *handlers) feed(q *rest.Request) error {
+	path, err := q.ZnodePath()
+	if err != nil {
+		return err
+	}
+	f := changes.Filter{Path: path, Kind: changes.KindRecursive, Identities: q.IDs}
+	if f.Types, err = list(q, "events", feedEvents); err != nil {
+		return err
+	}
+	if f.Modes, err = list(q, "types", feedTypes); err != nil {
+		return err
+	}
+	before, err := q.Query.Flag("before")
+	if err != nil {
+		return err
+	}
+	return h.report(q, &f, &values{q, before})
+}
+
+// name is a word of a list in the query, and what it stands for.
+type name[T any] struct {
+	word string
+	is   T
+}
+
+var (
+	feedEvents = []name[znode.EventType]{
+		{"created", znode.EventCreated}, {"changed", znode.EventDataChanged}, {"deleted", znode.EventDeleted},
+	}
+	feedTypes = []name[znode.Mode]{
+		{znode.KindPersistent, znode.Persistent}, {znode.KindEphemeral, znode.Ephemeral},
+		{znode.KindContainer, znode.Container}, {znode.KindTTL, znode.PersistentTTL},
+	}
+)
+
+// list reads words with commas between them; nil if there are none.
+func list[T any](q *rest.Request, param string, names []name[T]) (all []T, err error) {
+	if !q.Query.Has(param) {
+		return nil, nil
+	}
+	for word := range strings.SplitSeq(q.Query.Text(param), ",") {
+		at := slices.IndexFunc(names, func(n name[T]) bool { return n.word == word })
+		if at < 0 {
+			known := make([]string, 0, len(names))
+			for _, n := range names {
+				known = append(known, n.word)
+			}
+			return nil, rest.BadRequest(param, "%q is none of %s; several have commas between them", word,
+				strings.Join(known, ", "))
+		}
+		all = append(all, names[at].is)
+	}
+	return all, nil
+}
+
+// values is the form of a feed.
+type values struct {
+	q      *rest.Request
+	before bool // with the values that were replaced
+}
+
+// transactionBody is a transaction as JSON: all its changes that the client asked for and may read.
+type transactionBody struct {
+	Zxid        string     `json:"zxid"`
+	Time        string     `json:"time"`
+	Session     string     `json:"session,omitempty"`
+	Author      []identity `json:"author"`
+	Traceparent string     `json:"traceparent,omitempty"`
+	Changes     []edit     `json:"changes"`
+}
+
+// edit is a change with its values as JSON.
+type edit struct {
+	Event string `json:"event"`
+	Path  string `json:"path"`
+	Type  string `json:"type"`
+	*rest.Content
+	Before   *rest.Content `json:"before,omitempty"`
+	Hidden bool          `json:"hidden,omitempty"`
+	Stat     *rest.Stat    `json:"stat"`
+}
+
+// feedBody is the answer to a long poll.
+type feedBody struct {
+	Transactions []transactionBody `json:"transactions"`
+	Zxid         string            `json:"zxid"`
+}
+
+func (v *values) body(news []changes.Change, position string) any {
+	body := feedBody{Transactions: []transactionBody{}, Zxid: position}
+	for len(news) > 0 {
+		var t transactionBody
+		t, news = v.next(news)
+		body.Transactions = append(body.Transactions, t)
+	}
+	return body
+}
+
+func (v *values) send(s *rest.EventStream, news []changes.Change) bool {
+	for len(news) > 0 {
+		at := news[0].At.Zxid
+		var t transactionBody
+		t, news = v.next(news)
+		s.At = changes.Position{Zxid: at}
+		s.Event("transaction", &t)
+		if !s.Flush() { // before the next is encoded: a client that does not read holds one
+			return false
+		}
+	}
+	return true
+}
+
+// next writes the transaction of the first change, of which news has all changes, and returns the others.
+func (v *values) next(news []changes.Change) (t transactionBody, others []changes.Change) {
+	of, others := changes.NextTransaction(news)
+	first := &of[0]
+	t = transactionBody{
+		Zxid: first.At.Zxid.String(), Time: time.UnixMilli(first.TimeMillis).UTC().Format(time.RFC3339Nano),
+		Author: []identity{}, Traceparent: first.By.Trace,
+	}
+	if first.By.Session != 0 {
+		t.Session = first.By.Session.String()
+	}
+	for _, id := range first.By.Names(v.q.IsAdministrator()) {
+		t.Author = append(t.Author, identity{id.Scheme, id.ID})
+	}
+	hidden := make([]bool, len(of))
+	v.q.View(func(view *server.View) {
+		for i := range hidden {
+			_, code := view.Tree().Exists(of[i].Path, v.q.IDs)
+			hidden[i] = code == znode.ErrNoAuth
+		}
+	})
+	for i := range hidden {
+		t.Changes = append(t.Changes, v.edit(&of[i].Edit, hidden[i]))
+	}
+	return t, others
+}
+
+// edit writes an edit; without the values of a znode that the client may not read any more.
+func (v *values) edit(e *znode.Event, hidden bool) edit {
+	at := slices.IndexFunc(feedTypes, func(n name[znode.Mode]) bool { return n.is == e.Mode })
+	b := edit{Event: changeName(e.Type), Path: e.Path, Type: feedTypes[at].word, Stat: rest.StatOf(&e.Stat)}
+	if b.Hidden = hidden; hidden {
+		return b
+	}
+	c := rest.ContentOf(e.Data)
+	b.Content = &c
+	if v.before && e.Type == znode.EventDataChanged {
+		was := rest.ContentOf(e.Before)
+		b.Before = &was
+	}
+	return b
+}
