@@ -56,6 +56,7 @@ func everyRequest() [][]byte {
 	add(wire.OpGetEphemerals, &wire.GetEphemeralsRequest{PrefixPath: "/"})
 	add(wire.OpGetAllChildrenNumber, &wire.GetAllChildrenNumberRequest{Path: "/"})
 	add(wire.OpAddWatch, &wire.AddWatchRequest{Path: "/", Mode: 1})
+	add(wire.OpFeed, &wire.FeedRequest{Path: "/", Before: true})
 	add(wire.OpWhoAmI, nil)
 	add(wire.OpCloseSession, nil)
 	return all

@@ -112,7 +112,7 @@ func (r *request) decode(rd *jute.Reader) bool {
 		if q.Decode(rd); rd.Err() == nil {
 			r.reconfig(&q)
 		}
-	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpMultiRead:
+	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpMultiRead, wire.OpFeed:
 		r.body = wire.NewRequest(r.op)
 		r.body.Decode(rd)
 	default:
@@ -265,6 +265,8 @@ func (r *request) Read(v *server.View) {
 		r.whoAmI(v)
 	case wire.OpMultiRead:
 		r.multiRead(v)
+	case wire.OpFeed:
+		r.feed(v)
 	case wire.OpAddWatch:
 		r.addWatch(v)
 	case wire.OpCheckWatches, wire.OpRemoveWatches:
@@ -289,7 +291,7 @@ func (r *request) Weight(v *server.View) int {
 	case wire.OpGetChildren, wire.OpGetChildren2:
 		stat, _ := v.Tree().Exists(r.path, r.ids)
 		return r.size + int(stat.NumChildren)*nameBytes
-	case wire.OpMultiRead, wire.OpGetEphemerals:
+	case wire.OpMultiRead, wire.OpGetEphemerals, wire.OpFeed:
 		return r.size + r.c.listener.cfg.OutboxBytes
 	}
 	return r.size

@@ -198,7 +198,7 @@ func (x Xid) String() string {
 // OpCode is the type of a request (ZooDefs.OpCode).
 type OpCode int32
 
-// The types of ZooKeeper 3.9. There are no numbers 10 and 23 to 99.
+// The types of ZooKeeper 3.9, and one of zk-lite. There are no numbers 10 and 23 to 99.
 const (
 	OpNotification         OpCode = 0
 	OpCreate               OpCode = 1
@@ -230,6 +230,7 @@ const (
 	OpSetWatches2          OpCode = 105
 	OpAddWatch             OpCode = 106
 	OpWhoAmI               OpCode = 107
+	OpFeed                 OpCode = 1000 // not ZooKeeper's: changes with their values
 	OpCreateSession        OpCode = -10 // internal to a server
 	OpCloseSession         OpCode = -11
 	OpError                OpCode = -1 // the result of a failed operation of a multi
@@ -267,6 +268,7 @@ var opNames = map[OpCode]string{
 	OpSetWatches2:          "setWatches2",
 	OpAddWatch:             "addWatch",
 	OpWhoAmI:               "whoAmI",
+	OpFeed:                 "feed",
 	OpCreateSession:        "createSession",
 	OpCloseSession:         "closeSession",
 	OpError:                "error",
@@ -290,7 +292,7 @@ func (op OpCode) ClientRequest() bool {
 		OpGetChildren, OpSync, OpPing, OpGetChildren2, OpMulti, OpCreate2, OpReconfig,
 		OpCheckWatches, OpRemoveWatches, OpCreateContainer, OpDeleteContainer, OpCreateTTL,
 		OpMultiRead, OpAuth, OpSetWatches, OpSASL, OpGetEphemerals, OpGetAllChildrenNumber,
-		OpSetWatches2, OpAddWatch, OpWhoAmI, OpCloseSession:
+		OpSetWatches2, OpAddWatch, OpWhoAmI, OpFeed, OpCloseSession:
 		return true
 	}
 	return false

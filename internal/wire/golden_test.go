@@ -167,6 +167,14 @@ func goldenResponses() []golden {
 			{AuthScheme: "ip", User: "127.0.0.1"}, {AuthScheme: "digest", User: "bob"}}},
 			"00000002 00000002 6970 00000009 3132372e302e302e31" +
 				"00000006 646967657374 00000003 626f62"},
+		{"", &FeedRequest{Path: "/a", Since: 7, Events: 2, Modes: 3, Before: true},
+			hexA + "0000000000000007 00000002 00000003 01"},
+		{"", &FeedResponse{Zxid: 9, More: true, Transactions: []FeedTransaction{{Zxid: 8, TimeMillis: 7, Session: 6,
+			Author: []ClientInfo{{AuthScheme: "digest", User: "bob"}}, Trace: "t", Changes: []FeedChange{
+				{Type: 3, Path: "/b", Mode: 1, Data: []byte("x"), Stat: goldenStat}}}}},
+			"0000000000000009 00 01 00000001" + "0000000000000008 0000000000000007 0000000000000006" +
+				"00000001 00000006 646967657374 00000003 626f62 00000001 74" +
+				"00000001 00000003" + hexB + "00000001 00 00000001 78 ffffffff" + hexStat},
 	}
 }
 

@@ -128,6 +128,8 @@ func newRareRequest(op OpCode) Request {
 		return new(GetAllChildrenNumberRequest)
 	case OpAddWatch:
 		return new(AddWatchRequest)
+	case OpFeed:
+		return new(FeedRequest)
 	}
 	return nil
 }
@@ -173,6 +175,8 @@ func NewResponse(op OpCode) Response {
 		return new(ErrorResponse)
 	case OpWhoAmI:
 		return new(WhoAmIResponse)
+	case OpFeed:
+		return new(FeedResponse)
 	}
 	return nil
 }

@@ -1,0 +1,84 @@
+package zk
+
+import (
+	"slices"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/changes"
+	"github.com/zk-lite/zk-lite/znode"
+)
+
+// feed answers with the changes after a transaction. It leaves no watch and never waits: a client that has seen them
+// all watches until there are others.
+func (r *request) feed(v *server.View) {
+	q := r.body.(*wire.FeedRequest)
+	if znode.ValidatePath(q.Path) != nil {
+		r.reply(v.Zxid(), znode.ErrBadArguments, nil)
+		return
+	}
+	x := wire.FeedResponse{Zxid: v.Zxid()}
+	var all []changes.Change
+	if q.Since != wire.FromNow {
+		var err error
+		f := changes.Filter{Path: q.Path, Kind: changes.KindRecursive, Identities: r.ids,
+			Types: typesOf(q.Events), Modes: modesOf(q.Modes)}
+		all, x.Zxid, x.More, err = v.Changes().Read(f, q.Since, v.Zxid())
+		x.TooOld = err != nil
+	}
+	bytes := 0
+	for len(all) > 0 {
+		var of []changes.Change
+		of, all = changes.NextTransaction(all)
+		x.Transactions = append(x.Transactions, r.transaction(v, of, q.Before, &bytes))
+	}
+	if bytes > min(r.c.listener.cfg.OutboxBytes, maxReply) {
+		r.c.listener.longReplies.Add(1)
+		r.reply(v.Zxid(), znode.ErrSystem, nil)
+		return
+	}
+	r.replyLong(v.Zxid(), znode.OK, bytes, x.Append)
+}
+
+// transaction is what the reply has of one, and adds about its length to bytes. A znode that the client may not read
+// any more is there without its data.
+func (r *request) transaction(v *server.View, of []changes.Change, before bool, bytes *int) wire.FeedTransaction {
+	const perChange = wire.StatBytes + 32
+	t := wire.FeedTransaction{
+		Zxid: of[0].Edit.Zxid, TimeMillis: of[0].TimeMillis, Session: of[0].By.Session, Trace: of[0].By.Trace,
+	}
+	for _, id := range of[0].By.Names(slices.Contains(r.ids, znode.SuperIDs)) {
+		t.Author = append(t.Author, wire.ClientInfo{AuthScheme: id.Scheme, User: id.ID})
+		*bytes += len(id.Scheme) + len(id.ID)
+	}
+	for i := range of {
+		e := &of[i].Edit
+		c := wire.FeedChange{Type: e.Type, Path: e.Path, Mode: e.Mode, Stat: e.Stat}
+		if _, code := v.Tree().Exists(e.Path, r.ids); code == znode.ErrNoAuth {
+			c.Hidden = true
+		} else if c.Data = e.Data; before {
+			c.Before = e.Before
+		}
+		t.Changes = append(t.Changes, c)
+		*bytes += perChange + len(c.Path) + len(c.Data) + len(c.Before)
+	}
+	return t
+}
+
+func typesOf(set int32) (all []znode.EventType) {
+	for _, t := range []znode.EventType{znode.EventCreated, znode.EventDataChanged, znode.EventDeleted} {
+		if set&(1<<t) != 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func modesOf(set int32) (all []znode.Mode) {
+	for _, m := range []znode.Mode{znode.Persistent, znode.Ephemeral, znode.Container, znode.PersistentTTL} {
+		if set&(1<<m) != 0 {
+			all = append(all, m)
+		}
+	}
+	return all
+}
