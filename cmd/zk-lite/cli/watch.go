@@ -19,6 +19,7 @@ func watchCommand(g *globals) *cobra.Command {
 	var recursive bool
 	var mode string
 	var count int
+	var feed feedFlags
 	c := &cobra.Command{
 		Use:     "watch PATH",
 		Aliases: []string{addWatchName},
@@ -30,9 +31,14 @@ are not reported, as creations and deletions are. Called addWatch, it has zkCli'
 which is the subtree.
 
 Rearmed means that the connection was lost in between: the watch goes on, and
-what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
+what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.
+
+With --values, print the transactions that change the znode or any below it: who
+made them, and the new values. None is missing or comes twice, whatever happens to
+connections. Needs zk-lite.`,
 		Example: `  zk-lite watch /app/config
   zk-lite watch -R / -o json
+  zk-lite watch --values --before /app
   zk-lite watch --count 1 /app/ready && echo something happened`,
 		Args: argCount(1, 1, 1),
 	}
@@ -40,6 +46,7 @@ what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
 	f.BoolVarP(&recursive, "recursive", "R", false, "watch all below, too")
 	f.StringVarP(&mode, "mode", "m", "", "as in zkCli: PERSISTENT, or PERSISTENT_RECURSIVE, which is -R")
 	f.IntVarP(&count, "count", "n", 0, "end after so many events; 0 is never")
+	feed.bind(c)
 	g.bindSession(c)
 	g.completePaths(c, 1)
 	return g.command(c, func(c *cobra.Command, args []string) error {
@@ -51,7 +58,12 @@ what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.`,
 			return err
 		}
 		return g.withClient(c, func(ctx context.Context, cl *client.Client) error {
-			err := follow(ctx, g.output, c, cl, args[0], how, count)
+			var err error
+			if feed.values {
+				err = followValues(ctx, g.output, c, cl, args[0], &feed, count)
+			} else {
+				err = follow(ctx, g.output, c, cl, args[0], how, count)
+			}
 			if interrupted(c.Context(), err) {
 				return nil
 			}
