@@ -41,7 +41,7 @@ var ceilings = map[string]int{
 	"server: files":                                          325,
 	"server: files over 400 lines":                           0,
 	"server: files shorter than 120 lines, percent":          29,
-	"server: lines":                                          58600,
+	"server: lines":                                          59300,
 	"server: packages":                                       60,
 	"migration: files":                                       49,
 	"migration: lines":                                       7200,
@@ -67,7 +67,7 @@ var ceilings = map[string]int{
 	"tests' kits: files":                                     21,
 	"tests' kits: lines":                                     2650,
 	"tests' kits: packages":                                  15,
-	"docs: words":                                            38600,
+	"docs: words":                                            38800,
 	"docs: words of reference":                               14500,
 	"settings":                                               185,
 }

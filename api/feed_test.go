@@ -68,7 +68,7 @@ func TestFeed_Poll(t *testing.T) {
 	}
 }
 
-// Of what it may not read at the time of a change, a client learns nothing; of what it may not read any more, no values.
+// Of what it may not read at the time of a change, a client learns nothing; of what it may no longer read, no values.
 func TestFeed_ObeysACLs(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)

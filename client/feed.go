@@ -33,16 +33,16 @@ type Change struct {
 	// Before is the data that EventDataChanged has replaced, with FeedBefore.
 	Before []byte
 	Stat   Stat
-	// Hidden means that the client may not read the znode any more: there are no data.
+	// Hidden means that the client may no longer read the znode: there are no data.
 	Hidden bool
 }
 
-// TooOldError ends a feed: the server does not know all changes any more since the zxid that was asked for. Read the
+// TooOldError ends a feed: the server no longer knows all changes since the zxid that was asked for. Read the
 // znodes again, and then continue from Zxid: no change is missed, and those that Stat.Mzxid includes come once more.
 type TooOldError struct{ Since, Zxid Zxid }
 
 func (e *TooOldError) Error() string {
-	return fmt.Sprintf("the server does not know all changes since %v any more: read the znodes again, and continue from "+
+	return fmt.Sprintf("the server no longer knows all changes since %v: read the znodes again, and continue from "+
 		"%v", e.Since, e.Zxid)
 }
 

@@ -151,7 +151,7 @@ func (v *values) next(news []changes.Change) (t transactionBody, others []change
 	return t, others
 }
 
-// edit writes an edit; without the values of a znode that the client may not read any more.
+// edit writes an edit; without the values of a znode that the client may no longer read.
 func (v *values) edit(e *znode.Event, hidden bool) edit {
 	at := slices.IndexFunc(feedTypes, func(n name[znode.Mode]) bool { return n.is == e.Mode })
 	b := edit{Event: changeName(e.Type), Path: e.Path, Type: feedTypes[at].word, Stat: rest.StatOf(&e.Stat)}

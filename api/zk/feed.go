@@ -40,8 +40,8 @@ func (r *request) feed(v *server.View) {
 	r.replyLong(v.Zxid(), znode.OK, bytes, x.Append)
 }
 
-// transaction is what the reply has of one, and adds about its length to bytes. A znode that the client may not read
-// any more is there without its data.
+// transaction is what the reply has of one, and adds about its length to bytes. A znode that the client may no longer
+// read is there without its data.
 func (r *request) transaction(v *server.View, of []changes.Change, before bool, bytes *int) wire.FeedTransaction {
 	const perChange = wire.StatBytes + 32
 	t := wire.FeedTransaction{

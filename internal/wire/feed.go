@@ -54,7 +54,7 @@ type FeedChange struct {
 	Type     znode.EventType
 	Path     string
 	Mode     znode.Mode
-	Hidden bool // the client may not read the znode any more: there are no data
+	Hidden bool // the client may no longer read the znode: there are no data
 	Data     []byte
 	Before   []byte
 	Stat     znode.Stat

@@ -157,7 +157,7 @@ func printTransaction(as output, out io.Writer, x *client.Transaction) error {
 		one := &v.Changes[i]
 		text += fmt.Sprintf("\n  %s %s", one.Event, c.Path)
 		if c.Hidden {
-			text += " (it may not be read any more)"
+			text += " (it may no longer be read)"
 		} else {
 			text += fmt.Sprintf(" %q", c.Data)
 		}
