@@ -21,7 +21,10 @@ public class QuorumPeerMain {
         long id = Files.exists(myid) ? Long.parseLong(Files.readString(myid).trim()) : -1;
         String own = file.getProperty("server." + id, ""), port = file.getProperty("clientPort");
         if (own.contains(";")) port = own.substring(own.lastIndexOf(';') + 1).replaceAll(".*:", "").trim();
-        quorumPeer = new Peer(s, id, port == null ? 0 : Integer.parseInt(port), dir);
+        boolean alone = QuorumPeerConfig.isStandaloneEnabled() && !"false".equals(file.getProperty("standaloneEnabled"));
+        long voters = file.stringPropertyNames().stream()
+            .filter(n -> n.startsWith("server.") && !file.getProperty(n).contains("observer")).count();
+        if (voters > (alone ? 1 : 0)) quorumPeer = new Peer(s, id, port == null ? 0 : Integer.parseInt(port), dir);
         try {
             s.await();
         } catch (InterruptedException e) {
