@@ -13,7 +13,7 @@ import org.mockito.Mockito;
 
 /** What tests take for a server of an ensemble: it asks the process, by srvr and conf. */
 public class Peer extends QuorumPeer {
-    private final Server server;
+    public volatile Server server;
     private final long id;
     private final int port;
     private final File dir;
@@ -70,7 +70,7 @@ public class Peer extends QuorumPeer {
             throw new IllegalStateException(e);
         }
     }
-    @Override public void shutdown() { server.stop(); }
+    @Override public void shutdown() { if (server != null) server.stop(); }
     @Override public synchronized void start() { throw new UnsupportedOperationException("a process"); }
 
     private QuorumServer own() { return getView().get(id); }

@@ -2,6 +2,7 @@ package harness;
 
 import java.io.*;
 import java.nio.file.*;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.*;
 import java.util.concurrent.TimeUnit;
 import javax.security.auth.login.AppConfigurationEntry;
@@ -59,6 +60,11 @@ public final class Server {
             String path = Files.writeString(dir.toPath().resolve("harness.jaas"), jaas).toString();
             if (binary == null) command.add("-Djava.security.auth.login.config=" + path);
             else all.put("java.security.auth.login.config", path);
+        }
+        if (binary != null) { // ZooKeeper lets servers in that no one has named before
+            Path secret = Files.writeString(dir.toPath().resolve("harness.secret"), "0123456789abcdef0123456789abcdef\n");
+            Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
+            all.put("peer.joinSecretFile", secret.toString());
         }
         String krb5 = System.getProperty("java.security.krb5.conf");
         if (binary == null && krb5 != null) command.add("-Djava.security.krb5.conf=" + krb5);

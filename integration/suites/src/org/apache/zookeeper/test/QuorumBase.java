@@ -16,6 +16,11 @@ public class QuorumBase extends ClientBase {
     protected boolean localSessionsEnabled, localSessionsUpgradingEnabled;
     QuorumPeer s1, s2, s3, s4, s5;
     private final List<Peer> peers = new ArrayList<>();
+    private final List<File> dirs = new ArrayList<>();
+    private final List<Integer> ports = new ArrayList<>();
+    private final List<String> clients = new ArrayList<>();
+    private final Map<String, String> all = new HashMap<>();
+    private boolean observers;
 
     @BeforeEach
     @Override public void setUp() throws Exception { setUp(false, false); }
@@ -24,9 +29,8 @@ public class QuorumBase extends ClientBase {
     protected void setUp(boolean withObservers, boolean withOracle) throws Exception {
         setupTestEnv();
         setUpAll();
-        Map<String, String> all = new HashMap<>();
-        List<Integer> ports = new ArrayList<>();
-        List<String> clients = new ArrayList<>();
+        for (Collection<?> c : List.of(dirs, ports, clients)) c.clear();
+        observers = withObservers;
         for (int i = 1; i <= 5; i++) {
             int port = PortAssignment.unique();
             ports.add(port);
@@ -39,12 +43,20 @@ public class QuorumBase extends ClientBase {
             "localSessionsEnabled", "" + localSessionsEnabled,
             "localSessionsUpgradingEnabled", "" + localSessionsUpgradingEnabled));
         for (int i = 1; i <= 5; i++) {
-            File dir = createTmpDir();
-            Files.writeString(dir.toPath().resolve("myid"), "" + i);
+            dirs.add(createTmpDir());
+            Files.writeString(dirs.get(i - 1).toPath().resolve("myid"), "" + i);
+        }
+        startServers();
+    }
+
+    /** startServers starts them, after shutdownServers with the addresses and data that they had. */
+    void startServers() throws Exception {
+        for (int i = 1; i <= 5; i++) {
+            File dir = dirs.get(i - 1);
             Map<String, String> lines = new HashMap<>(all);
             lines.putAll(Server.words());
             lines.put("dataDir", dir.getPath());
-            if (withObservers && i > 3) lines.put("peerType", "observer");
+            if (observers && i > 3) lines.put("peerType", "observer");
             peers.add(new Peer(Server.start(dir, lines), i, ports.get(i - 1), dir));
         }
         s1 = peers.get(0);

@@ -14,7 +14,6 @@ public class QuorumPeerMain {
         Properties file = new Properties();
         load(file, args[0]);
         File dir = new File(file.getProperty("dataDir"));
-        Server s = Server.start(dir, Server.words(), Path.of(args[0]));
         String dynamic = file.getProperty("dynamicConfigFile");
         if (dynamic != null) load(file, dynamic);
         Path myid = dir.toPath().resolve("myid");
@@ -24,7 +23,10 @@ public class QuorumPeerMain {
         boolean alone = QuorumPeerConfig.isStandaloneEnabled() && !"false".equals(file.getProperty("standaloneEnabled"));
         long voters = file.stringPropertyNames().stream()
             .filter(n -> n.startsWith("server.") && !file.getProperty(n).contains("observer")).count();
-        if (voters > (alone ? 1 : 0)) quorumPeer = new Peer(s, id, port == null ? 0 : Integer.parseInt(port), dir);
+        Peer peer = new Peer(null, id, port == null ? 0 : Integer.parseInt(port), dir);
+        if (voters > (alone ? 1 : 0)) quorumPeer = peer; // before the server is up, or a test finds none
+        Server s = Server.start(dir, Server.words(), Path.of(args[0]));
+        peer.server = s;
         try {
             s.await();
         } catch (InterruptedException e) {
