@@ -6,6 +6,6 @@
 // A client's checks are written in its own language, in testdata, because the subject of the
 // test is how the client sees the server. Program and test talk over the program's standard
 // input and output, one JSON object per line: each check becomes a subtest, and the test kills
-// or starts servers when the program asks for it (see message in drive_test.go). After every
+// or starts servers when the program asks for it (see message in integration/cluster). After every
 // program the replicas are compared.
 package interop

@@ -29,7 +29,7 @@ func saslEnsemble(t *testing.T, jaas string, config map[string]string) *cluster.
 		"ssl.trustStore.location":         certs.Write(t, dir+"/ca.pem", ca.CertPEM()),
 	}
 	maps.Copy(all, config)
-	t.Setenv(tlsVariable, dir) // kazoo and Java with TLS; the test takes it away for others
+	t.Setenv(cluster.TLSVariable, dir) // kazoo and Java with TLS; the test takes it away for others
 	return cluster.Start(t, 3, cluster.Options{Config: all})
 }
 
@@ -49,7 +49,7 @@ func javaSASL(t *testing.T) func(jaas string, tls bool, flags ...string) []strin
 	return func(jaas string, tls bool, flags ...string) []string {
 		command := append(slices.Clone(java), "-Dzookeeper.fips-mode=false",
 			"-Djava.security.auth.login.config="+writeFile(t, "client.jaas", jaas))
-		if dir := os.Getenv(tlsVariable); tls {
+		if dir := os.Getenv(cluster.TLSVariable); tls {
 			const ssl = "-Dzookeeper.ssl."
 			command = append(command, "-Dzookeeper.client.secure=true",
 				"-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
@@ -70,7 +70,7 @@ func kazooSASL(t *testing.T, tls bool) []string {
 	}
 	command := []string{"env", "PYTHONDONTWRITEBYTECODE=1"}
 	if !tls {
-		command = append(command, tlsVariable+"=")
+		command = append(command, cluster.TLSVariable+"=")
 	}
 	return append(command, cluster.Kazoo(t, "sasl_checks.py")...)
 }

@@ -18,22 +18,13 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
 )
 
-// tlsVariable names the directory of ca.pem and client.pem to a client's program.
-const tlsVariable = "ZK_LITE_INTEROP_TLS"
-
 // secure is an ensemble that takes TLS on its client ports, and a directory with what clients need for it.
 func secure(t *testing.T) (e *cluster.Ensemble, dir string, ca, client *certs.Pair) {
 	t.Helper()
-	dir, ca = t.TempDir(), certs.Authority(t, "interop")
-	client = ca.Issue(t, "client", nil)
-	certs.Write(t, dir+"/client.pem", client.KeyPEM(t))
-	e = cluster.Start(t, 3, cluster.Options{Config: map[string]string{
-		"client.portUnification":  "true", // the kit itself asks without TLS
-		"ssl.keyStore.location":   certs.Write(t, dir+"/server.pem", ca.Issue(t, "server", nil).KeyPEM(t)),
-		"ssl.trustStore.location": certs.Write(t, dir+"/ca.pem", ca.CertPEM()),
-	}})
-	t.Setenv(tlsVariable, dir)
-	return e, dir, ca, client
+	dir = t.TempDir()
+	config, ca, client := cluster.TLS(t, dir)
+	t.Setenv(cluster.TLSVariable, dir)
+	return cluster.Start(t, 3, cluster.Options{Config: config}), dir, ca, client
 }
 
 var handshakes = regexp.MustCompile(`zk_tls_handshakes_total\t(\d+)`)

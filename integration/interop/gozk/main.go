@@ -1,6 +1,6 @@
 // Command gozk checks a zk-lite ensemble with the client github.com/go-zookeeper/zk. It is a
 // module of its own, so that zk-lite does not depend on that client. The argument is the
-// connect string; the output is described at the type message in drive_test.go. With the
+// connect string; the output is described at the type message in integration/cluster. With the
 // arguments "queue", the connect string and a path it queues for a lock.
 package main
 

@@ -42,7 +42,7 @@ import org.apache.zookeeper.recipes.queue.DistributedQueue;
 
 /**
  * Checks of a zk-lite ensemble with ZooKeeper's own Java client and recipes. The argument is the
- * connect string. What is printed is described at the type message in drive_test.go.
+ * connect string. What is printed is described at the type message in integration/cluster.
  */
 public class JavaChecks {
   static final int PATIENCE = 30; // seconds, for what should happen soon

@@ -10,7 +10,7 @@ import org.apache.zookeeper.ZooKeeper.States;
 
 /**
  * Checks of read-only mode with ZooKeeper's own Java client. The argument is the connect string. What is printed is
- * described at the type message in drive_test.go.
+ * described at the type message in integration/cluster.
  */
 public class ReadOnlyChecks {
   static ZooKeeper client(JavaChecks.Events events) throws Exception {

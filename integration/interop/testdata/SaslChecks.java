@@ -11,7 +11,7 @@ import org.apache.zookeeper.client.ZKClientConfig;
 /**
  * Checks of SASL with ZooKeeper's own Java client, whose login configuration (JAAS) is that of the JVM. The arguments
  * are the connect string, the name that the client has in ACLs or "" if its login must fail, and a prefix of paths.
- * What is printed is described at the type message in drive_test.go.
+ * What is printed is described at the type message in integration/cluster.
  */
 public class SaslChecks {
   static String name;

@@ -3,7 +3,7 @@
  * connect string; for the checks of SASL the mechanism, the user, a file with
  * the password, the server's host and a prefix of paths are behind it, for that
  * of read-only mode the word read-only. What is
- * printed is described at the type message in drive_test.go.
+ * printed is described at the type message in integration/cluster.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 """Checks of a zk-lite ensemble with kazoo.
 
 The argument is the connect string. What is printed is described at the type
-message in drive_test.go: a line for each check, and requests to kill a server.
+message in integration/cluster: a line for each check, and requests to kill a server.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Checks of read-only mode with kazoo.
 
-The argument is the connect string. What is printed is described at the type message in drive_test.go.
+The argument is the connect string. What is printed is described at the type message in integration/cluster.
 """
 
 import kazoo_checks as k

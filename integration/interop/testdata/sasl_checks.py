@@ -1,7 +1,7 @@
 """Checks of SASL with kazoo.
 
 The arguments are the connect string, kazoo's sasl_options as JSON, the name that the client has in ACLs or "" if its
-login must fail, and a prefix of paths. What is printed is described at the type message in drive_test.go.
+login must fail, and a prefix of paths. What is printed is described at the type message in integration/cluster.
 """
 
 import json
