@@ -29,7 +29,7 @@ UPGRADES ?= Test
 MIGRATION ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring suites tenants upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring suites clients tenants upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,7 +77,7 @@ race: ## make test under the race detector
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults,upgrade,prometheus,tenants ./...
+	$(GO) vet -tags interop,zookeeper,privileged,soak,slow,faults,upgrade,prometheus,tenants,clients ./...
 	$(GO) vet -tags nextrelease ./consensus/... ./api/... ./cmd/zk-lite
 	$(GO) mod tidy -diff
 	$(GO) run $(LINT) run ./...
@@ -128,6 +128,10 @@ suites: ## the tests of Apache ZooKeeper and Curator, on zk-lite and ZooKeeper; 
 
 tenants: ## Kafka and other systems at work for DURATION (10m) while leaders are killed; ONLY=kafka,solr; RECORD=1 (Debian: default-jdk-headless, maven)
 	$(GO) test -tags tenants -count=1 -v -timeout 0 ./integration/tenants -tenants.for $(DURATION) -tenants.only '$(ONLY)' $(if $(RECORD),-update)
+
+clients: ## other people's clients in many versions; CLIENTS=kazoo, RECORD=1 (Debian: as interop, maven; Maven Central, PyPI, Go modules)
+	$(GO) test -tags clients -count=1 -timeout 60m -v -run 'TestClients/$(CLIENTS)' ./integration/clients $(if $(RECORD),-update)
+	$(if $(RECORD),$(GO) test -count=1 ./integration/clients -update)
 
 oracle: ## SCRIPTS (5000) random scripts, run by a real ZooKeeper and by zk-lite; SEED repeats them
 	ZK_LITE_ORACLE_SCRIPTS=$(SCRIPTS) ZK_LITE_SEED=$(SEED) $(GO) test -tags interop -count=1 -v -timeout 0 \

@@ -26,6 +26,9 @@ type suite struct {
 // failure is the value of the panics of checks.
 type failure string
 
+// absent is the value of those that find that the client lacks what they are about.
+type absent string
+
 func (s *suite) say(message map[string]any) {
 	if err := s.out.Encode(message); err != nil {
 		log.Fatal(err)

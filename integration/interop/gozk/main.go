@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -33,8 +34,8 @@ func (s *suite) operations() {
 	equal(must(c.Create("/ops/e", nil, zk.FlagEphemeral, open)), "/ops/e")
 	equal(must(c.Create("/ops/s-", nil, zk.FlagSequence, open)), "/ops/s-0000000001")
 	equal(must(c.Create("/ops/es-", nil, zk.FlagEphemeral|zk.FlagSequence, open)), "/ops/es-0000000002")
-	equal(must(c.CreateContainer("/ops/c", nil, zk.FlagContainer, open)), "/ops/c")
-	equal(must(c.CreateTTL("/ops/t", nil, zk.FlagTTL, open, time.Hour)), "/ops/t")
+	equal(must(c.Create("/ops/c", nil, 0, open)), "/ops/c")
+	equal(must(c.Create("/ops/t", nil, 0, open)), "/ops/t")
 	protected := must(c.CreateProtectedEphemeralSequential("/ops/p-", nil, open))
 	equal(strings.HasPrefix(protected, "/ops/_c_") && strings.HasSuffix(protected, "p-0000000005"), true)
 	_, err := c.Create("/ops", nil, 0, open)
@@ -76,6 +77,32 @@ func (s *suite) operations() {
 	_, err = c.Set("/ops", make([]byte, 1_200_000), -1)
 	fails(err, zk.ErrBadArguments)
 	equal(text(c.Get("/ops")) == large, true)
+}
+
+// kinds are what the client has since it left github.com/samuel/go-zookeeper. Its early versions had no name for the
+// flags 4 and 5.
+type kinds interface {
+	CreateContainer(path string, data []byte, flags int32, acl []zk.ACL) (string, error)
+	CreateTTL(path string, data []byte, flags int32, acl []zk.ACL, ttl time.Duration) (string, error)
+}
+
+func (s *suite) newKinds() {
+	c := s.connect()
+	defer c.Close()
+	k, has := any(c.Conn).(kinds)
+	if !has {
+		panic(absent("CreateContainer and CreateTTL"))
+	}
+	equal(must(k.CreateContainer("/container", nil, 4, open)), "/container")
+	equal(must(k.CreateTTL("/ttl", nil, 5, open, time.Hour)), "/ttl")
+}
+
+// persistentWatches finds out whether the client has come to know them.
+func (s *suite) persistentWatches() {
+	if _, has := reflect.TypeFor[*zk.Conn]().MethodByName("AddWatch"); !has {
+		panic(absent("AddWatch"))
+	}
+	failf("the client has AddWatch, and it is not tried here")
 }
 
 func (s *suite) acls() {
@@ -301,18 +328,20 @@ func (s *suite) words() {
 }
 
 // result runs a check and returns the text of its failure.
-func result(check func()) (detail string) {
+func result(check func()) (detail string, lacks bool) {
 	defer func() {
 		switch x := recover().(type) {
 		case nil:
 		case failure:
 			detail = string(x)
+		case absent:
+			detail, lacks = string(x), true
 		default:
 			panic(x)
 		}
 	}()
 	check()
-	return ""
+	return "", false
 }
 
 func main() {
@@ -331,10 +360,11 @@ func main() {
 		{"operations", s.operations}, {"ACLs and auth", s.acls}, {"multi", s.multi},
 		{"watches", s.watches}, {"concurrent requests", s.pipeline}, {"recipe: lock", s.locks},
 		{"a session moves when its server dies", s.moves}, {"four-letter words", s.words},
+		{"containers and TTL", s.newKinds}, {"persistent watches", s.persistentWatches},
 	}
 	for _, c := range checks {
-		detail := result(c.check)
-		s.say(map[string]any{"check": c.name, "ok": detail == "", "detail": detail})
+		detail, lacks := result(c.check)
+		s.say(map[string]any{"check": c.name, "ok": detail == "", "absent": lacks, "detail": detail})
 	}
 	s.say(map[string]any{"end": len(checks)})
 }

@@ -4,6 +4,7 @@ The argument is the connect string. What is printed is described at the type
 message in integration/cluster: a line for each check, and requests to kill a server.
 """
 
+import inspect
 import json
 import logging
 import os
@@ -97,6 +98,10 @@ def raises(error, function, *args, **kwargs):
 def wait(event, what):
     if not event.wait(PATIENCE):
         raise AssertionError("waited %d s for: %s" % (PATIENCE, what))
+
+
+class Absent(Exception):
+    """Raised by a check of what this version of kazoo lacks."""
 
 
 class Log:
@@ -682,11 +687,29 @@ def partitioner():
         run_threads([p.finish for p in parts])
 
 
+def lacks(has, what):
+    if not has:
+        raise Absent(what)
+    raise AssertionError("kazoo has %s now, and no check of them is here" % what)
+
+
+@check
+def containers_and_TTL():
+    lacks({"ttl", "container"} & set(inspect.signature(KazooClient.create).parameters), "containers and TTL")
+
+
+@check
+def persistent_watches():
+    lacks(hasattr(KazooClient, "add_watch"), "persistent watches")
+
+
 def run(functions):
     for function in functions:
         try:
             function()
             say(check=function.__name__, ok=True)
+        except Absent as e:
+            say(check=function.__name__, absent=True, detail=str(e))
         except BaseException:
             say(check=function.__name__, ok=False, detail=traceback.format_exc())
     say(end=len(functions))
