@@ -3,6 +3,7 @@
 package clients
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -142,3 +143,24 @@ const debianC = "3.8.0 of Debian 12"
 
 // cReleases are the releases of Debian with the source of a version.
 var cReleases = map[string]string{"3.8.0": "bookworm", "3.9.3": "trixie"}
+
+// node installs the packages of package-lock.json; the one that binds the C client compiles it.
+func node(library string) func(t *testing.T, version string) program {
+	return func(t *testing.T, version string) program {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS("node")); err != nil {
+			t.Fatal(err)
+		}
+		if got := says(t, "sed", "-n", `s/.*"`+library+`": "\(.*\)".*/\1/p`, here(t, "node/package.json")); got != version {
+			t.Fatalf("node/package.json asks for version %q of %s, not %s", got, library, version)
+		}
+		cluster.Execute(t, dir, "npm", "ci", fmt.Sprintf("--ignore-scripts=%t", library != "zookeeper"))
+		return program{
+			source: "clients/node/checks.js", runtime: "Node.js " + says(t, "node", "-v"),
+			// The C client prints where the program should: that prints to another descriptor.
+			command: []string{"sh", "-c", `exec node "$@" 3>&1 1>&2`, "sh", filepath.Join(dir, "checks.js"), library},
+			noTLS:   true,
+		}
+	}
+}

@@ -43,6 +43,8 @@ func rows() (all []client) {
 	add("C", c, debianC, "3.8.0", "3.9.3")
 	add("go-zookeeper/zk", goZookeeper, "v1.0.2", "v1.0.3", "v1.0.4")
 	add("samuel/go-zookeeper", goZookeeper, "v0.0.0-20201211165307-7117e9ea2414")
+	add("node-zookeeper-client", node("node-zookeeper-client"), "1.1.3")
+	add("zookeeper of npm", node("zookeeper"), "7.3.0")
 	return all
 }
 

@@ -124,6 +124,5 @@ passes there. [More of each client](../../integration/README.md#the-clients-of-i
 |---|---|---|---|---|---|---|---|
 %s
 Not run: Debian's python3-zookeeper, which its Python cannot load (an undefined symbol), .NET's ZooKeeperNetEx and
-Perl's Net::ZooKeeper, which neither Debian nor the registries that ` + "`make clients`" + ` needs have, and clients for Node.js
-and Rust.
+Perl's Net::ZooKeeper, which neither Debian nor the registries that ` + "`make clients`" + ` needs have, and clients for Rust.
 `

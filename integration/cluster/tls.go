@@ -17,9 +17,10 @@ func TLS(t testing.TB, dir string) (config map[string]string, ca, client *certs.
 	ca = certs.Authority(t, "interop")
 	client = ca.Issue(t, "client", nil)
 	certs.Write(t, filepath.Join(dir, "client.pem"), client.KeyPEM(t))
+	server := ca.Issue(t, "server", nil)
 	return map[string]string{
 		"client.portUnification":  "true", // the kit itself asks without TLS
-		"ssl.keyStore.location":   certs.Write(t, filepath.Join(dir, "server.pem"), ca.Issue(t, "server", nil).KeyPEM(t)),
+		"ssl.keyStore.location":   certs.Write(t, filepath.Join(dir, "server.pem"), server.KeyPEM(t)),
 		"ssl.trustStore.location": certs.Write(t, filepath.Join(dir, "ca.pem"), ca.CertPEM()),
 	}, ca, client
 }
