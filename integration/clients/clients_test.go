@@ -119,7 +119,7 @@ func alsoOnZooKeeper(t *testing.T, dir string, config map[string]string, p progr
 		if !slices.Contains(control.failed, name) {
 			t.Errorf("%s, %s: failed on zk-lite alone", name, r.transport)
 		}
-		failed = append(failed, name+" (ZooKeeper's, too)")
+		failed = append(failed, name+" (also on ZooKeeper)")
 	}
 	return failed
 }
