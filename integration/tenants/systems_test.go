@@ -2,7 +2,8 @@ package tenants
 
 // tenants are the systems, in the order in which they start.
 var tenants = []tenant{
-	{"kafka", "Kafka 3.9.1", "Java 3.8.4", true, ""},
+	{"kafka", "Kafka 3.9.1", "Java 3.8.4", true, "topics, users, ACLs and settings come and go on three brokers, " +
+		"partitions move, records are kept, and the controller is stopped or killed (sessions of 6 s)"},
 	{"bookkeeper", "BookKeeper 4.17.2", "Java 3.9.3", true, ""},
 	{"hadoop", "Hadoop 3.4.1", "Java 3.8.4 with Curator 5.2.0", true, ""},
 	{"flink", "Flink 1.20.1", "Java 3.8.3 with Curator 5.4.0", true, ""},

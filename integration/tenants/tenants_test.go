@@ -135,7 +135,7 @@ func java(t *testing.T, name, keys string) []string {
 	}
 	path := strings.Join([]string{out + "/classes", directory, string(classPath)}, ":")
 	cluster.Execute(t, ".", javac, "-nowarn", "-encoding", "UTF-8", "-d", out+"/classes", "-cp", path,
-		"java/Report.java", name+"/Tenant.java")
+		"-Xprefer:source", "-sourcepath", "java:"+name, "java/Child.java", name+"/Tenant.java")
 	ssl := "-Dzookeeper.ssl."
 	command := []string{"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.client.secure=true",
 		"-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
