@@ -4,7 +4,8 @@ package tenants
 var tenants = []tenant{
 	{"kafka", "Kafka 3.9.1", "Java 3.8.4", true, "topics, users, ACLs and settings come and go on three brokers, " +
 		"partitions move, records are kept, and the controller is stopped or killed (sessions of 6 s)"},
-	{"bookkeeper", "BookKeeper 4.17.2", "Java 3.9.3", true, ""},
+	{"bookkeeper", "BookKeeper 4.17.2", "Java 3.9.3", true, "ledgers on four bookies are written, taken over from their " +
+		"writer, read by another client and deleted, and the auditor's bookie is stopped or killed and its ledgers copied"},
 	{"hadoop", "Hadoop 3.4.1", "Java 3.8.4 with Curator 5.2.0", true, ""},
 	{"flink", "Flink 1.20.1", "Java 3.8.3 with Curator 5.4.0", true, ""},
 	{"solr", "Solr 9.10", "Java 3.9.4 with Curator 5.9.0", true, ""},
