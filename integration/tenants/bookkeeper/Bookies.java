@@ -86,7 +86,12 @@ final class Bookies {
     }
 
     private void awaitRegistered(int id) throws Exception {
-        Rounds.until("bookie" + id + " registers itself", () -> zk.exists(registration(id), false) != null);
+        Rounds.until("bookie" + id + " registers itself", () -> {
+            if (!processes[id].isAlive()) { // it gives up when a connection takes long, on a busy machine
+                launch(id);
+            }
+            return zk.exists(registration(id), false) != null;
+        });
         sessions[id] = zk.exists(registration(id), false).getEphemeralOwner();
     }
 

@@ -86,7 +86,12 @@ final class Brokers {
     }
 
     private void awaitRegistered(int id) throws Exception {
-        Rounds.until("broker " + id + " registers itself", () -> zk.exists("/brokers/ids/" + id, false) != null);
+        Rounds.until("broker " + id + " registers itself", () -> {
+            if (!processes[id].isAlive()) { // it gives up when a connection takes long, on a busy machine
+                launch(id);
+            }
+            return zk.exists("/brokers/ids/" + id, false) != null;
+        });
         sessions[id] = zk.exists("/brokers/ids/" + id, false).getEphemeralOwner();
     }
 
