@@ -136,12 +136,13 @@ func java(t *testing.T, name, keys string) []string {
 	path := strings.Join([]string{out + "/classes", directory, string(classPath)}, ":")
 	cluster.Execute(t, ".", javac, "-nowarn", "-encoding", "UTF-8", "-d", out+"/classes", "-cp", path,
 		"-Xprefer:source", "-sourcepath", "java:"+name, "java/Child.java", name+"/Tenant.java")
+		"-sourcepath", "java:"+name, "-implicit:class", "java/Child.java", name+"/Tenant.java")
 	ssl := "-Dzookeeper.ssl."
 	command := []string{"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.client.secure=true",
 		"-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
 		ssl + "keyStore.location=" + keys + "/client.pem", ssl + "keyStore.type=PEM",
 		ssl + "trustStore.location=" + keys + "/ca.pem", ssl + "trustStore.type=PEM"}
-	return append(append(command, javaFlags[name]...), "-cp", path, "Tenant")
+	return append(append(command, javaFlags[name]...), "-cp", path, "Report")
 }
 
 // run is one tenant's program.
@@ -185,8 +186,12 @@ func (r *run) await(t *testing.T, event <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-event:
-		t.Logf("%s %s", r.name, what)
+	case <-r.ended:
+		if event != r.ended {
+			t.Fatalf("%s has ended before it %s: %q", r.name, what, r.wrong)
+		}
 	case <-time.After(startPatience):
 		t.Fatalf("%s: not within %v: it %s", r.name, startPatience, what)
 	}
+	t.Logf("%s %s", r.name, what)
 }

@@ -10,6 +10,17 @@ final class Report {
 
     private Report() {}
 
+    /** Runs the tenant, and says so if it fails as a whole. */
+    public static void main(String[] args) {
+        try {
+            Tenant.main(args);
+        } catch (Throwable e) {
+            e.printStackTrace();
+            wrong("its program failed: " + e);
+            end();
+        }
+    }
+
     /** Says that the tenant works: leaders are killed from now on. */
     static void ready() {
         Thread asks = new Thread(() -> {
