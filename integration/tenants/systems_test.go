@@ -12,9 +12,13 @@ var tenants = []tenant{
 	{"hadoop", "Hadoop 3.4.1: HDFS with its failover controllers", "Java 3.8.4", true,
 		"Two NameNodes take over from each other, asked, stopped, or their controller killed, while files are written, " +
 			"read and deleted through the failover proxy; TLS by Hadoop's own keys."},
-	{"flink", "Flink 1.20.1", "Java 3.8.3 with Curator 5.4.0", true, ""},
+	{"flink", "Flink 1.20.1", "Java 3.7.1 with Curator 5.4.0, shaded", true,
+		"A job counts numbers and writes each exactly once by checkpoints every 2 seconds; of two JobManagers the one that " +
+			"leads is killed, and the other restores the job from ZooKeeper."},
 	{"solr", "Solr 9.10", "Java 3.9.4 with Curator 5.9.0", true, ""},
-	{"helix", "Helix 1.4", "Java 3.6.3", true, ""},
+	{"helix", "Helix 1.4.3", "Java 3.6.3", true,
+		"Two controllers place 20 partitions on five participants, a master and two slaves each, while participants and " +
+			"the leading controller stop and start, and resources come and go."},
 	{"clickhouse", "ClickHouse 18.16.1", "its own, in C++", false, ""},
 	{"patroni", "Patroni 3.0.2 with PostgreSQL 15", "kazoo 2.8.0", true, ""},
 }

@@ -33,7 +33,9 @@ const (
 var commands = map[string]func(t *testing.T, keys string) []string{}
 
 // javaFlags are further flags for Java.
-var javaFlags = map[string][]string{}
+var javaFlags = map[string][]string{
+	"flink": {"-Dzookeeper.clientCnxnSocket=org.apache.flink.shaded.zookeeper3.org.apache.zookeeper.ClientCnxnSocketNetty"},
+}
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 

@@ -27,7 +27,7 @@ import org.apache.hadoop.hdfs.tools.NNHAServiceTarget;
 import org.apache.zookeeper.util.PemReader;
 
 /**
- * HDFS with two NameNodes, one of which is active. Their failover controllers are processes of their own, as they are in
+ * HDFS with two NameNodes, one of which is active. Their failover controllers are processes of their own, as in
  * production, and agree on it in ZooKeeper. Files are written, read and deleted while the NameNodes take over from each
  * other: because an operator asks for it, because the active one stops, because its controller is killed.
  */
@@ -55,7 +55,8 @@ public final class Tenant {
         }
         watchman.join();
         verify(fs, writers);
-        Report.saw(failovers + " failovers, none without a cause, and never two active NameNodes at " + checks + " looks");
+        Report.saw(failovers + " failovers, none without a cause, and never two active NameNodes at " + checks
+            + " looks");
         Report.saw("the sessions of controllers expired when these were killed, and else " + expired() + " times");
         cluster.shutdown();
         Report.end();
@@ -95,7 +96,8 @@ public final class Tenant {
         keys.setKeyEntry("client", PemReader.loadPrivateKey(pem, Optional.empty()), PASSWORD.toCharArray(),
             PemReader.readCertificateChain(pem).toArray(new Certificate[0]));
         setKeys(conf, "keystore", keys);
-        setKeys(conf, "truststore", PemReader.loadTrustStore(new File(System.getProperty("zookeeper.ssl.trustStore.location"))));
+        File trusted = new File(System.getProperty("zookeeper.ssl.trustStore.location"));
+        setKeys(conf, "truststore", PemReader.loadTrustStore(trusted));
         conf.setBoolean("dfs.ha.zkfc.client.ssl.enabled", true);
     }
 
@@ -210,7 +212,7 @@ public final class Tenant {
         return new NNHAServiceTarget(cluster.getConfiguration(i), SERVICE, NAMES[i]);
     }
 
-    /** Asks both NameNodes again and again: the first was active before and after the second was, if both are at once. */
+    /** Asks both NameNodes again and again: both are active at once if the first is before and after the second is. */
     private static void watchForTwo() {
         for (; Report.working(); checks++) {
             if (isActive(0) && isActive(1) && isActive(0)) {
