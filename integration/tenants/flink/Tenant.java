@@ -88,7 +88,6 @@ public final class Tenant {
     private static Configuration configure(String servers) throws IOException {
         List<String> lines = new ArrayList<>(List.of(SETTINGS));
         lines.add("high-availability.zookeeper.quorum: " + servers);
-        lines.add("io.tmp.dirs: " + Files.createDirectories(Path.of("tmp").toAbsolutePath()));
         lines.add("high-availability.storageDir: " + Path.of("ha").toUri());
         lines.add("execution.checkpointing.dir: " + Path.of("checkpoints").toUri());
         Files.write(Path.of("config.yaml"), lines);
@@ -103,6 +102,7 @@ public final class Tenant {
     private static Process run(String name, String program, String... arguments) throws IOException {
         List<String> flags = new ArrayList<>(Child.zooKeeperFlags());
         flags.addAll(List.of("-Dlog=INFO, file", "-Dfile=" + name + ".log",
+            "-Djava.io.tmpdir=" + Files.createDirectories(Path.of("tmp").toAbsolutePath()), // it leaves files there
             "--add-opens=java.base/java.util=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED"));
         List<String> all = new ArrayList<>(List.of("--configDir", Path.of("").toAbsolutePath().toString()));
         all.addAll(List.of(arguments));
