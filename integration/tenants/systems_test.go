@@ -6,9 +6,6 @@ var tenants = []tenant{
 		"partitions move, records are kept, and the controller is stopped or killed (sessions of 6 s)"},
 	{"bookkeeper", "BookKeeper 4.17.2", "Java 3.9.3", true, "ledgers on four bookies are written, taken over from their " +
 		"writer, read by another client and deleted, and the auditor's bookie is stopped or killed and its ledgers copied"},
-	{"hadoop", "Hadoop 3.4.1", "Java 3.8.4 with Curator 5.2.0", true, ""},
-	{"kafka", "Kafka 3.9.1", "Java 3.8.4", true, ""},
-	{"bookkeeper", "BookKeeper 4.17.2", "Java 3.9.3", true, ""},
 	{"hadoop", "Hadoop 3.4.1: HDFS with its failover controllers", "Java 3.8.4", true,
 		"Two NameNodes take over from each other, asked, stopped, or their controller killed, while files are written, " +
 			"read and deleted through the failover proxy; TLS by Hadoop's own keys."},

@@ -137,8 +137,7 @@ func java(t *testing.T, name, keys string) []string {
 	}
 	path := strings.Join([]string{out + "/classes", directory, string(classPath)}, ":")
 	cluster.Execute(t, ".", javac, "-nowarn", "-encoding", "UTF-8", "-d", out+"/classes", "-cp", path,
-		"-Xprefer:source", "-sourcepath", "java:"+name, "java/Child.java", name+"/Tenant.java")
-		"-sourcepath", "java:"+name, "-implicit:class", "java/Child.java", name+"/Tenant.java")
+		"-Xprefer:source", "-implicit:class", "-sourcepath", "java:"+name, "java/Child.java", name+"/Tenant.java")
 	ssl := "-Dzookeeper.ssl."
 	command := []string{"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.client.secure=true",
 		"-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
