@@ -17,5 +17,8 @@ var tenants = []tenant{
 		"Two controllers place 20 partitions on five participants, a master and two slaves each, while participants and " +
 			"the leading controller stop and start, and resources come and go."},
 	{"clickhouse", "ClickHouse 18.16.1", "its own, in C++", false, ""},
+	{"helix", "Helix 1.4", "Java 3.6.3", true, ""},
+	{"clickhouse", "ClickHouse 18.16.1", "its own, in C++", false, "three servers: blocks of rows inserted, repeated " +
+		"and read elsewhere, with and without a quorum, tables created, altered and dropped on all, servers stopped and killed"},
 	{"patroni", "Patroni 3.0.2 with PostgreSQL 15", "kazoo 2.8.0", true, ""},
 }

@@ -30,7 +30,12 @@ const (
 )
 
 // commands start the tenants that are not programs in Java, with the servers' addresses as the last argument.
-var commands = map[string]func(t *testing.T, keys string) []string{}
+var commands = map[string]func(t *testing.T, keys string) []string{
+	"clickhouse": func(t *testing.T, _ string) []string {
+		cluster.NeedTool(t, "/usr/sbin/clickhouse-server", "clickhouse-server")
+		return python(t, "clickhouse")
+	},
+}
 
 // javaFlags are further flags for Java.
 var javaFlags = map[string][]string{
@@ -144,6 +149,23 @@ func java(t *testing.T, name, keys string) []string {
 		ssl + "keyStore.location=" + keys + "/client.pem", ssl + "keyStore.type=PEM",
 		ssl + "trustStore.location=" + keys + "/ca.pem", ssl + "trustStore.type=PEM"}
 	return append(append(command, javaFlags[name]...), "-cp", path, "Report")
+}
+
+// python runs a tenant's script, with python/report.py, as a user who is not root to the system, in a space of processes
+// that ends with the script, and whose first one, a shell, takes in the ends of processes that others leave behind.
+func python(t *testing.T, name string, arguments ...string) []string {
+	t.Helper()
+	var at [2]string
+	for i, path := range []string{"python", name + "/tenant.py"} {
+		var err error
+		if at[i], err = filepath.Abs(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := []string{cluster.NeedTool(t, "/usr/bin/unshare", "util-linux"), "--user", "--map-user=65534",
+		"--map-group=65534", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"/bin/sh", "-c", `"$@"; exit $?`, "sh", "/usr/bin/env", "PYTHONPATH=" + at[0], cluster.NeedTool(t, "/usr/bin/python3", "python3"), "-B", at[1]}
+	return append(command, arguments...)
 }
 
 // run is one tenant's program.
