@@ -126,7 +126,7 @@ release-data: ## writes data directories with the last release, in integration/u
 suites: ## the tests of Apache ZooKeeper and Curator, on zk-lite and ZooKeeper; SELECTION=1, CLASSES, RECORD=1 (root; Debian: default-jdk-headless, maven, openssl)
 	integration/suites/run $(CLASSES)
 
-tenants: ## Kafka and other systems at work for DURATION (10m) while leaders are killed; ONLY=kafka,solr; RECORD=1 (Debian: default-jdk-headless, maven, clickhouse-server)
+tenants: ## Kafka and other systems at work for DURATION (10m) while leaders are killed; ONLY=kafka,solr; RECORD=1 (Debian: default-jdk-headless, maven, clickhouse-server, patroni, postgresql)
 	$(GO) test -tags tenants -count=1 -v -timeout 0 ./integration/tenants -tenants.for $(DURATION) -tenants.only '$(ONLY)' $(if $(RECORD),-update)
 
 clients: ## versions of other people's clients; CLIENTS=kazoo, RECORD=1 (Debian: as interop, maven, npm, make; Maven Central, PyPI, npm, Go modules)

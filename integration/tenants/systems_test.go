@@ -20,5 +20,6 @@ var tenants = []tenant{
 	{"helix", "Helix 1.4", "Java 3.6.3", true, ""},
 	{"clickhouse", "ClickHouse 18.16.1", "its own, in C++", false, "three servers: blocks of rows inserted, repeated " +
 		"and read elsewhere, with and without a quorum, tables created, altered and dropped on all, servers stopped and killed"},
-	{"patroni", "Patroni 3.0.2 with PostgreSQL 15", "kazoo 2.8.0", true, ""},
+	{"patroni", "Patroni 3.0.2 with PostgreSQL 15", "kazoo 2.8.0", true, "three nodes: rows committed, settings " +
+		"changed, primaries switched over, stopped and killed, and Patroni killed beside its PostgreSQL"},
 }

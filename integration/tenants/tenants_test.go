@@ -35,6 +35,11 @@ var commands = map[string]func(t *testing.T, keys string) []string{
 		cluster.NeedTool(t, "/usr/sbin/clickhouse-server", "clickhouse-server")
 		return python(t, "clickhouse")
 	},
+	"patroni": func(t *testing.T, keys string) []string {
+		cluster.NeedTool(t, "/usr/bin/patroni", "patroni")
+		cluster.NeedTool(t, "/usr/lib/postgresql/15/bin/initdb", "postgresql-15")
+		return python(t, "patroni", keys)
+	},
 }
 
 // javaFlags are further flags for Java.
