@@ -44,7 +44,8 @@ var commands = map[string]func(t *testing.T, keys string) []string{
 
 // javaFlags are further flags for Java.
 var javaFlags = map[string][]string{
-	"flink": {"-Dzookeeper.clientCnxnSocket=org.apache.flink.shaded.zookeeper3.org.apache.zookeeper.ClientCnxnSocketNetty"},
+	"flink": {"-Dzookeeper.clientCnxnSocket=" +
+		"org.apache.flink.shaded.zookeeper3.org.apache.zookeeper.ClientCnxnSocketNetty"},
 }
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -94,7 +95,7 @@ func TestTenants(t *testing.T) {
 }
 
 // ensemble is three servers that take TLS, with certificates on both sides, beside plain connections, and a directory of
-// ca.pem and client.pem, and the same as ca.jks and client.jks, whose password is "tenants".
+// ca.pem and client.pem.
 func ensemble(t *testing.T) (e *cluster.Ensemble, keys string) {
 	t.Helper()
 	keys = t.TempDir()
