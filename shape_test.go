@@ -61,14 +61,14 @@ var ceilings = map[string]int{
 	"examples: files":                                        23,
 	"examples: lines":                                        3500,
 	"examples: packages":                                     6,
-	"integration: files":                                     44,
-	"integration: lines":                                     5800,
+	"integration: files":                                     46,
+	"integration: lines":                                     5900,
 	"integration: packages":                                  19,
 	"tests' kits: files":                                     21,
 	"tests' kits: lines":                                     2650,
 	"tests' kits: packages":                                  15,
 	"docs: words":                                            38800,
-	"docs: words of reference":                               14500,
+	"docs: words of reference":                               17600,
 	"settings":                                               185,
 }
 

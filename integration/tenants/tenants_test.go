@@ -170,7 +170,8 @@ func python(t *testing.T, name string, arguments ...string) []string {
 	}
 	command := []string{cluster.NeedTool(t, "/usr/bin/unshare", "util-linux"), "--user", "--map-user=65534",
 		"--map-group=65534", "--pid", "--fork", "--kill-child", "--mount-proc",
-		"/bin/sh", "-c", `"$@"; exit $?`, "sh", "/usr/bin/env", "PYTHONPATH=" + at[0], cluster.NeedTool(t, "/usr/bin/python3", "python3"), "-B", at[1]}
+		"/bin/sh", "-c", `"$@"; exit $?`, "sh", "/usr/bin/env", "PYTHONPATH=" + at[0],
+		cluster.NeedTool(t, "/usr/bin/python3", "python3"), "-B", at[1]}
 	return append(command, arguments...)
 }
 
