@@ -74,8 +74,8 @@ func FeedModes(modes ...Mode) FeedOption {
 // each once and in their order, whatever becomes of connections and sessions. It waits for more until ctx ends or the
 // loop does. Transactions without a change that the client asked for and may read are left out.
 //
-// The feed ends after an error: *TooOldError, ErrClosed, ErrBadArguments, ctx's, or ErrUnimplemented of a server that is
-// not zk-lite.
+// The feed ends after an error: *TooOldError, ErrClosed, ErrBadArguments, ctx's, or ErrUnimplemented of a server that
+// is not zk-lite.
 func (c *Client) Feed(ctx context.Context, path string, since Zxid, opts ...FeedOption) iter.Seq2[*Transaction, error] {
 	return func(yield func(*Transaction, error) bool) {
 		f := feed{c: c, path: path, req: wire.FeedRequest{Since: since}}

@@ -89,9 +89,9 @@ type edit struct {
 	Path  string `json:"path"`
 	Type  string `json:"type"`
 	*rest.Content
-	Before   *rest.Content `json:"before,omitempty"`
+	Before *rest.Content `json:"before,omitempty"`
 	Hidden bool          `json:"hidden,omitempty"`
-	Stat     *rest.Stat    `json:"stat"`
+	Stat   *rest.Stat    `json:"stat"`
 }
 
 // feedBody is the answer to a long poll.

@@ -63,7 +63,7 @@ func clientRows(s *Settings) []setting {
 			help: "Memory that the watches of all connections may take. Beyond it each connection may still have " +
 				"1 MiB of them. Default: a sixteenth of the memory of machine or control group."},
 		{key: "limits.changesBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40, to: &s.Server.ChangesWindow,
-			help: "Memory of the latest changes, with their values, from which feeds and the streams of HTTP continue. " +
+			help: "Memory of the latest changes, with their values, from which feeds and streams continue. " +
 				"The oldest are forgotten beyond it. Default: 32 MiB, or a thirty-second of the memory of machine " +
 				"or control group if that is less."},
 	}

@@ -3,9 +3,7 @@ package tenants
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -73,25 +71,6 @@ func read(t *testing.T) results {
 	return all
 }
 
-func (r results) write(t *testing.T) {
-	t.Helper()
-	var b strings.Builder
-	b.WriteString(fileHeader)
-	for _, name := range slices.Sorted(maps.Keys(r)) {
-		d := r[name]
-		fmt.Fprintf(&b, "%s ran %s %d\n", name, d.ran, d.deaths)
-		for _, w := range d.work {
-			fmt.Fprintf(&b, "%s work %s\n", name, w)
-		}
-		for _, s := range d.saw {
-			fmt.Fprintf(&b, "%s saw %s\n", name, s)
-		}
-	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestPage keeps docs/reference/tenants.md equal to what was run; -update rewrites it.
 func TestPage(t *testing.T) {
 	want := written(read(t))
@@ -105,7 +84,12 @@ func TestPage(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s differs from %s; run go test ./integration/tenants -update", page, file)
 	}
-	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+	writePage(t, read(t))
+}
+
+func writePage(t *testing.T, all results) {
+	t.Helper()
+	if err := os.WriteFile(page, []byte(written(all)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ package tenants
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,6 +92,7 @@ func TestTenants(t *testing.T) {
 	}
 	if *update && !t.Failed() {
 		results.write(t)
+		writePage(t, results)
 	}
 }
 
@@ -224,4 +226,23 @@ func (r *run) await(t *testing.T, event <-chan struct{}, what string) {
 		t.Fatalf("%s: not within %v: it %s", r.name, startPatience, what)
 	}
 	t.Logf("%s %s", r.name, what)
+}
+
+func (r results) write(t *testing.T) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(fileHeader)
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		d := r[name]
+		fmt.Fprintf(&b, "%s ran %s %d\n", name, d.ran, d.deaths)
+		for _, w := range d.work {
+			fmt.Fprintf(&b, "%s work %s\n", name, w)
+		}
+		for _, s := range d.saw {
+			fmt.Fprintf(&b, "%s saw %s\n", name, s)
+		}
+	}
+	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// FromNow, as FeedRequest.Since, asks for the position of the server's state, and for no changes.
+// FromNow as FeedRequest.Since asks for the position of the server's state, and for no changes.
 const FromNow znode.Zxid = -1
 
 // FeedRequest is the body of feed: which changes of a znode and all below it, after which transaction.
@@ -51,13 +51,13 @@ type FeedTransaction struct {
 
 // FeedChange is a change of one znode.
 type FeedChange struct {
-	Type     znode.EventType
-	Path     string
-	Mode     znode.Mode
+	Type   znode.EventType
+	Path   string
+	Mode   znode.Mode
 	Hidden bool // the client may no longer read the znode: there are no data
-	Data     []byte
-	Before   []byte
-	Stat     znode.Stat
+	Data   []byte
+	Before []byte
+	Stat   znode.Stat
 }
 
 // The smallest encodings of a transaction and a change.

@@ -231,7 +231,7 @@ const (
 	OpAddWatch             OpCode = 106
 	OpWhoAmI               OpCode = 107
 	OpFeed                 OpCode = 1000 // not ZooKeeper's: changes with their values
-	OpCreateSession        OpCode = -10 // internal to a server
+	OpCreateSession        OpCode = -10  // internal to a server
 	OpCloseSession         OpCode = -11
 	OpError                OpCode = -1 // the result of a failed operation of a multi
 )

@@ -11,13 +11,13 @@ import (
 // record holds the newest changes of the tree, numbered from 0, of at most window bytes, and always the newest one.
 type record struct {
 	window  int64
-	chunks  []*chunk    // change n is in chunk n/chunkLength, counted from that of the oldest
-	total   uint64      // how many there were
-	first   uint64      // number of the oldest
-	bytes   int64       // of the entries and what they keep alive
-	floor   znode.Zxid  // every change after it is in the record
-	newest  znode.Zxid  // of the newest change, or floor
-	restart uint64      // counts how often the record was cleared
+	chunks  []*chunk     // change n is in chunk n/chunkLength, counted from that of the oldest
+	total   uint64       // how many there were
+	first   uint64       // number of the oldest
+	bytes   int64        // of the entries and what they keep alive
+	floor   znode.Zxid   // every change after it is in the record
+	newest  znode.Zxid   // of the newest change, or floor
+	restart uint64       // counts how often the record was cleared
 	authors [256]*Author // those of the newest changes, by a hash of their session
 }
 

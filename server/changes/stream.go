@@ -85,8 +85,8 @@ func (st *Stream) signal() {
 }
 
 // Read returns the first changes after a transaction that the filter matches, whole transactions, and the one up to
-// which it has read; more reports that there is more to read at once. The caller holds the view lock, shared; now is the
-// state's zxid. The error is ErrTooOld.
+// which it has read; more reports that there is more to read at once. The caller holds the view lock, shared; now is
+// the state's zxid. The error is ErrTooOld.
 func (f *Feed) Read(filter Filter, after, now znode.Zxid) (found []Change, upTo znode.Zxid, more bool, err error) {
 	r := &f.record
 	if after < r.floor {

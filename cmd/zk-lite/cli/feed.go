@@ -107,7 +107,7 @@ type (
 		Event string `json:"event"`
 		Type  string `json:"type"`
 		dataJSON
-		Before   *dataJSON `json:"before,omitempty"`
+		Before *dataJSON `json:"before,omitempty"`
 		Hidden bool      `json:"hidden,omitempty"`
 	}
 )
