@@ -55,7 +55,7 @@ func (o *Options) limitByMemory() {
 		c.Consensus.TreeLimit = max((o.Memory-program)/5*2, leastTree)
 	}
 	c.Server.WatchBytes = cmp.Or(c.Server.WatchBytes, part)
-	c.Server.ChangesWindow = cmp.Or(c.Server.ChangesWindow, min(part/2, changes.DefaultWindow))
+	c.Server.ChangesWindow = cmp.Or(c.Server.ChangesWindow, min(part/4, changes.DefaultWindow))
 	c.ZooKeeper.OutboxTotal = cmp.Or(c.ZooKeeper.OutboxTotal, part)
 }
 

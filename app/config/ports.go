@@ -64,7 +64,7 @@ func clientRows(s *Settings) []setting {
 				"1 MiB of them. Default: a sixteenth of the memory of machine or control group."},
 		{key: "limits.changesBytes", kind: kindBytes, min: 1 << 20, max: 1 << 40, to: &s.Server.ChangesWindow,
 			help: "Memory of the latest changes, with their values, from which feeds and streams continue. " +
-				"The oldest are forgotten beyond it. Default: 32 MiB, or a thirty-second of the memory of machine " +
+				"The oldest are forgotten beyond it. Default: 16 MiB, or a sixty-fourth of the memory of machine " +
 				"or control group if that is less."},
 	}
 }

@@ -51,7 +51,8 @@ const Program = 28 * mib
 
 // Measured; docs/sizing.md.
 const (
-	mib = 1 << 20
+	mib     = 1 << 20
+	changes = 16 * mib // the latest, from which feeds continue: limits.changesBytes
 
 	perZnode       = 105  // without its path and data
 	perByte        = 1.05 // of path and data
@@ -111,8 +112,8 @@ func (l *Load) Estimate() (e Estimate) {
 	e.Tree = l.Znodes*(znode.CreateMemory("", Path+int(l.Bytes))) + l.Sessions*sessionCounted
 	live := znodes*(perZnode+perByte*content) + sessions*perSession +
 		sessions/one*perConnection + float64(l.Watches)/one*(perWatch+Path)
-	e.Live = Program + int64(live)
-	e.Resident = Program + 2*int64(live) + roomOfCollector
+	e.Live = Program + changes + int64(live)
+	e.Resident = Program + changes + 2*int64(live) + roomOfCollector
 	// The tree may take two fifths of the memory without 32 MiB (app, treeLimit); the alert fires at 80 % of that.
 	e.Memory = max(int64(float64(e.Tree)/0.8*5/2)+32*mib, e.Resident/9*10)
 

@@ -46,7 +46,7 @@ type Feed struct {
 type View func(visit func(zxid znode.Zxid))
 
 // DefaultWindow is the bytes of changes that a server keeps: seconds of the heaviest load, hours of a usual one.
-const DefaultWindow = 32 << 20
+const DefaultWindow = 16 << 20
 
 // NewFeed returns a Feed without changes, which keeps those of the last so many bytes. Its streams end when stop is
 // closed.
