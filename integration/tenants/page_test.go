@@ -117,9 +117,9 @@ const pageText = `# Systems that run on it
 
 <!-- Written by integration/tenants from results.txt: go test ./integration/tenants -update. -->
 
-Systems that keep their metadata in ZooKeeper, unchanged, at work on one ensemble of three servers, all at once, while
-its leader is killed every 20 seconds and started again: ` + "`make tenants`" + `. In the end each compares what it has with what
-it was told, and the replicas are compared.
+Systems that keep their metadata in ZooKeeper, unchanged, at work on one ensemble of three servers, all at once (Solr
+alone), while its leader is killed every 20 seconds and started again: ` + "`make tenants`" + `. In the end each compares what
+it has with what it was told, and the replicas are compared.
 
 | system | ZooKeeper client in it | TLS | what it did | for how long, leaders killed | what it saw |
 |---|---|---|---|---|---|

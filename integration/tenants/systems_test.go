@@ -10,6 +10,8 @@ var tenants = []tenant{
 		"their failover controller killed, while files are written, read and deleted"},
 	{"flink", "Flink 1.20.1", "Java 3.7.1 with Curator 5.4.0, shaded", true, "a job counts numbers and writes each exactly " +
 		"once by checkpoints; of two JobManagers the one that leads is killed, and the other restores the job"},
+	{"solr", "Solr 9.10.1", "Java 3.9.4", true, "three nodes, with sessions of 10 s: documents are indexed, " +
+		"collections created, split, aliased and deleted, and the overseer's node or another stopped and started"},
 	{"helix", "Helix 1.4.3", "Java 3.6.3", true, "two controllers place 20 partitions on five participants, a master and " +
 		"two slaves each, while participants and the leading controller stop and start, and resources come and go"},
 	{"clickhouse", "ClickHouse 18.16.1", "its own, in C++", false, "three servers: blocks of rows are inserted, repeated " +
