@@ -129,7 +129,7 @@ suites: ## the tests of Apache ZooKeeper and Curator, on zk-lite and ZooKeeper; 
 tenants: ## Kafka and other systems at work for DURATION (10m) while leaders are killed; ONLY=kafka,solr; RECORD=1 (Debian: default-jdk-headless, maven, clickhouse-server, patroni, postgresql)
 	$(GO) test -tags tenants -count=1 -v -timeout 0 ./integration/tenants -tenants.for $(DURATION) -tenants.only '$(ONLY)' $(if $(RECORD),-update)
 
-clients: ## versions of other people's clients; CLIENTS=kazoo, RECORD=1 (Debian: as interop, maven, npm, make; Maven Central, PyPI, npm, Go modules)
+clients: ## versions of other people's clients; CLIENTS=kazoo, RECORD=1 (Debian: as interop, maven, npm, make; cargo; Maven Central, PyPI, npm, Go modules, crates.io)
 	$(GO) test -tags clients -count=1 -timeout 60m -v -run 'TestClients/$(CLIENTS)' ./integration/clients $(if $(RECORD),-update)
 	$(if $(RECORD),$(GO) test -count=1 ./integration/clients -update)
 

@@ -5,6 +5,7 @@ package clients
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -161,6 +162,35 @@ func node(library string) func(t *testing.T, version string) program {
 			// The C client prints where the program should: that prints to another descriptor.
 			command: []string{"sh", "-c", `exec node "$@" 3>&1 1>&2`, "sh", filepath.Join(dir, "checks.js"), library},
 			noTLS:   true,
+		}
+	}
+}
+
+// rust compiles the checks of a crate. If CARGO_TARGET_DIR is set, it keeps what they depend on, and the next run has
+// only the checks to compile. The crate zookeeper has no TLS.
+func rust(crate string) func(t *testing.T, version string) program {
+	return func(t *testing.T, version string) program {
+		t.Helper()
+		cargo, err := exec.LookPath("cargo")
+		if err != nil {
+			cargo = cluster.NeedTool(t, "/usr/bin/cargo", "cargo")
+		}
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS("rust")); err != nil {
+			t.Fatal(err)
+		}
+		asked := says(t, "sed", "-n", `s/^`+crate+` = .*version = "=\([^"]*\)".*/\1/p`, here(t, "rust/Cargo.toml"))
+		if asked != version {
+			t.Fatalf("rust/Cargo.toml asks for version %q of %s, not %s", asked, crate, version)
+		}
+		name := strings.ReplaceAll(crate, "-", "_") + "_checks"
+		cluster.Execute(t, dir, cargo, "install", "-q", "--locked", "--debug", "--no-track", "--path", ".", "--root", dir,
+			"--features", crate, "--bin", name)
+		return program{
+			source:  "clients/rust/src/bin/" + name + ".rs",
+			runtime: "Rust " + strings.Fields(says(t, "rustc", "-V"))[1],
+			command: []string{filepath.Join(dir, "bin", name)},
+			noTLS:   crate == "zookeeper",
 		}
 	}
 }

@@ -45,6 +45,8 @@ func rows() (all []client) {
 	add("samuel/go-zookeeper", goZookeeper, "v0.0.0-20201211165307-7117e9ea2414")
 	add("node-zookeeper-client", node("node-zookeeper-client"), "1.1.3")
 	add("zookeeper of npm", node("zookeeper"), "7.3.0")
+	add("zookeeper-client of Rust", rust("zookeeper-client"), "0.11.2")
+	add("zookeeper of Rust", rust("zookeeper"), "0.8.0")
 	return all
 }
 

@@ -123,6 +123,6 @@ passes there. [More of each client](../../integration/README.md#the-clients-of-i
 | client | version | runs on | checks | plain | TLS | lacks | fails |
 |---|---|---|---|---|---|---|---|
 %s
-Not run: Debian's python3-zookeeper, which its Python cannot load (an undefined symbol), .NET's ZooKeeperNetEx and
-Perl's Net::ZooKeeper, which neither Debian nor the registries that ` + "`make clients`" + ` needs have, and clients for Rust.
+Not run: Debian's python3-zookeeper, which its Python cannot load (an undefined symbol), and .NET's ZooKeeperNetEx and
+Perl's Net::ZooKeeper, which neither Debian nor the registries that ` + "`make clients`" + ` needs have.
 `
