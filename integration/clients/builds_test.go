@@ -184,8 +184,8 @@ func rust(crate string) func(t *testing.T, version string) program {
 			t.Fatalf("rust/Cargo.toml asks for version %q of %s, not %s", asked, crate, version)
 		}
 		name := strings.ReplaceAll(crate, "-", "_") + "_checks"
-		cluster.Execute(t, dir, cargo, "install", "-q", "--locked", "--debug", "--no-track", "--path", ".", "--root", dir,
-			"--features", crate, "--bin", name)
+		cluster.Execute(t, dir, cargo, "install", "-q", "--locked", "--debug", "--no-track", "--path", ".",
+			"--root", dir, "--features", crate, "--bin", name)
 		return program{
 			source:  "clients/rust/src/bin/" + name + ".rs",
 			runtime: "Rust " + strings.Fields(says(t, "rustc", "-V"))[1],

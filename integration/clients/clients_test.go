@@ -116,7 +116,9 @@ func alsoOnZooKeeper(t *testing.T, dir string, config map[string]string, p progr
 	// What its TLS needs.
 	config["serverCnxnFactory"] = "org.apache.zookeeper.server.NettyServerCnxnFactory"
 	config["authProvider.x509"] = "org.apache.zookeeper.server.auth.X509AuthenticationProvider"
-	control := run(t, cluster.StartZooKeeper(t, 3, cluster.Options{Config: config}), dir, p, r.transport)
+	// Its zoo.cfg cannot set this.
+	options := cluster.Options{Config: config, JavaFlags: []string{"-Dznode.container.checkIntervalMs=500"}}
+	control := run(t, cluster.StartZooKeeper(t, 3, options), dir, p, r.transport)
 	for _, name := range r.failed {
 		if !slices.Contains(control.failed, name) {
 			t.Errorf("%s, %s: failed on zk-lite alone", name, r.transport)
