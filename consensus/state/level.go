@@ -17,8 +17,8 @@ type Level uint32
 // release.
 const MinLevel Level = 1
 
-// level2 is the level of release 1.1. It adds OpMirror, OpReconfig and FlagTraced, and changes what commands do:
-// commands that no client may send are refused (forbidden), and the tree follows znode.Txn's rules instead of FirstRules.
+// level2 is the level of release 1.1. It adds OpMirror, OpReconfig and FlagTraced, and changes what commands do: those
+// that no client may send are refused (forbidden), and the tree follows znode.Txn's rules instead of FirstRules.
 const level2 Level = 2
 
 // opLevels has the level of the release that introduced each operation; 0 for an unknown operation.

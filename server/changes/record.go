@@ -162,7 +162,8 @@ func (r *record) author(x *znode.Txn) *Author {
 	}
 	const spread = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio: neighbours get different slots
 	known := &r.authors[uint64(x.Session)*spread>>56]
-	if a := *known; a != nil && a.Session == x.Session && a.Trace == x.Trace && slices.Equal(a.Identities, x.Identities) {
+	if a := *known; a != nil && a.Session == x.Session && a.Trace == x.Trace &&
+		slices.Equal(a.Identities, x.Identities) {
 		return a
 	}
 	a := &Author{Session: x.Session, Trace: strings.Clone(x.Trace)} // they lie in a log entry
