@@ -127,7 +127,7 @@ func (h *handler) Entry(t *forward.Times) { h.srv.current.times = t }
 func (h *handler) EndApply() {
 	if fault.On(fault.WatchAfterReply) {
 		for i := range h.late {
-			h.srv.watches.Trigger(h.late[i])
+			h.srv.watches.Trigger(&h.late[i])
 		}
 		h.late = h.late[:0]
 	}
@@ -176,7 +176,7 @@ func (h *handler) Event(e *znode.Event) {
 	if fault.On(fault.WatchAfterReply) {
 		h.late = append(h.late, *e)
 	} else {
-		h.srv.watches.Trigger(*e)
+		h.srv.watches.Trigger(e)
 	}
 	h.srv.changes.Add(e)
 }

@@ -17,7 +17,7 @@ func (discard) Notify(*Notification) {}
 // anywhere, and ten thousand watchers of other paths.
 func BenchmarkTrigger_None(b *testing.B) {
 	for _, n := range []int{0, 10_000, 1_000_000} {
-		for _, ev := range []znode.Event{changed("/app/config/a"), created("/app/config/a"),
+		for _, ev := range []*znode.Event{changed("/app/config/a"), created("/app/config/a"),
 			deleted("/app/config/a")} {
 			b.Run(fmt.Sprintf("watches=%d/%s", n, ev.Type), func(b *testing.B) {
 				m := New(Limit(2_000_000))

@@ -24,16 +24,16 @@ func (r *recorder) take() []string {
 	return got
 }
 
-func created(path string) znode.Event {
-	return znode.Event{Type: znode.EventCreated, Path: path, Zxid: 7}
+func created(path string) *znode.Event {
+	return &znode.Event{Type: znode.EventCreated, Path: path, Zxid: 7}
 }
 
-func deleted(path string) znode.Event {
-	return znode.Event{Type: znode.EventDeleted, Path: path, Zxid: 7}
+func deleted(path string) *znode.Event {
+	return &znode.Event{Type: znode.EventDeleted, Path: path, Zxid: 7}
 }
 
-func changed(path string) znode.Event {
-	return znode.Event{Type: znode.EventDataChanged, Path: path, Zxid: 7}
+func changed(path string) *znode.Event {
+	return &znode.Event{Type: znode.EventDataChanged, Path: path, Zxid: 7}
 }
 
 func mustAdd(t testing.TB, m *Manager, w *Watcher, path string, modes ...Mode) {

@@ -21,7 +21,7 @@ func TestManager_Trigger_Matrix(t *testing.T) {
 	tests := []struct {
 		name    string
 		watches []watchOn
-		ev      znode.Event
+		ev      *znode.Event
 		first   []string
 		again   []string
 	}{
@@ -108,7 +108,7 @@ func TestManager_Trigger_SharesOneNotification(t *testing.T) {
 		mustAdd(t, m, w, "/", Child)
 	}
 	own := []znode.ACL{{Perms: znode.PermRead, ID: znode.ID{Scheme: "ip", ID: "10.0.0.1"}}}
-	m.Trigger(znode.Event{Type: znode.EventDeleted, Path: "/a", Zxid: 42, ACL: own,
+	m.Trigger(&znode.Event{Type: znode.EventDeleted, Path: "/a", Zxid: 42, ACL: own,
 		ParentACL: znode.OpenACL})
 	for i, r := range sinks {
 		if len(r.notes) != 2 || r.notes[0] != sinks[0].notes[0] || r.notes[1] != sinks[0].notes[1] {

@@ -152,7 +152,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 			if path == "/" {
 				ev.Type = znode.EventDataChanged // the root is never made nor deleted
 			}
-			m.Trigger(ev)
+			m.Trigger(&ev)
 			want := md.trigger(ev)
 			for i, sink := range sinks {
 				if got := sink.take(); !slices.Equal(got, want[i]) {

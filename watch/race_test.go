@@ -47,7 +47,7 @@ func TestManager_Concurrent_Connections(t *testing.T) {
 	}
 	others.Go(func() {
 		for i := 0; !stop.Load(); i++ {
-			m.Trigger(znode.Event{Type: znode.EventType(1 + i%3), Path: path(i)})
+			m.Trigger(&znode.Event{Type: znode.EventType(1 + i%3), Path: path(i)})
 		}
 	})
 	others.Go(func() {

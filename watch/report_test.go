@@ -139,7 +139,7 @@ func TestManager_Reports_AmongChildWatches(t *testing.T) {
 		t.Errorf("%d watchers, more %v", len(all), more)
 	}
 	// One event reaches all four: two by their data, and on the parent the others.
-	m.Trigger(znode.Event{Type: znode.EventDeleted, Path: "/2", Zxid: 1})
+	m.Trigger(&znode.Event{Type: znode.EventDeleted, Path: "/2", Zxid: 1})
 	for j, w := range watchers {
 		if got := w.Sink().(*recorder).take(); len(got) != 1 {
 			t.Errorf("watcher %d got %q", j, got)

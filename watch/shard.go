@@ -254,8 +254,8 @@ type trigger struct {
 
 // Trigger notifies all watchers that an edit of the tree concerns. It removes the
 // one-shot watches that fire, calls each watcher's Notify at most once for each
-// (type, path), and has finished when it returns. It never fails.
-func (m *Manager) Trigger(ev znode.Event) {
+// (type, path), and has finished when it returns: ev is not kept. It never fails.
+func (m *Manager) Trigger(ev *znode.Event) {
 	if m.armed.Load() == 0 {
 		return
 	}

@@ -64,7 +64,7 @@ func (f *Feed) Add(e *znode.Event) {
 		f.Restart(e.Zxid - 1)
 	}
 	f.record.add(e)
-	f.watches.Trigger(*e)
+	f.watches.Trigger(e)
 }
 
 // Restart discards all changes, because the state was replaced by one of that
