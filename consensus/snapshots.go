@@ -28,7 +28,8 @@ type snapshots struct {
 // wantSnapshot asks raft for a snapshot once enough has been applied. raft's
 // own count is of entries, which hold from one to thousands of commands.
 func (f *fsm) wantSnapshot() {
-	if f.commands < f.n.cfg.SnapshotCommands && f.bytes < snapshotBytes {
+	enough := int64(f.n.cfg.SnapshotCommands) * (1 + f.machine.Memory()/snapshotMemory)
+	if int64(f.commands) < enough && f.bytes < snapshotBytes {
 		return
 	}
 	f.commands, f.bytes = 0, 0

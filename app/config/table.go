@@ -106,7 +106,8 @@ func znodeRows(s *Settings) []setting {
 func storageRows(s *Settings) []setting {
 	return []setting{
 		{key: "snapCount", kind: kindInt, def: "100000", min: 0, max: maxInt, to: &s.Consensus.SnapshotCommands,
-			help: "Transactions between two snapshots. Less than 2 counts as 2, as in ZooKeeper."},
+			help: "Transactions between two snapshots, for each 64 MiB of the state. " +
+				"Less than 2 counts as 2, as in ZooKeeper."},
 		{key: "autopurge.snapRetainCount", kind: kindInt, def: "3", min: 0, max: maxInt, to: &s.Storage.Retain,
 			help: "Snapshots to keep. Less than 3 counts as 3, as in ZooKeeper."},
 		{key: "log.store", kind: kindChoice, def: string(storage.LogRaftlog),

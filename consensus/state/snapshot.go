@@ -139,7 +139,9 @@ func (s *Snapshot) writeBlocks(out *bufio.Writer, most int) error {
 		b = nil // do not write into a part
 	}
 	acls := map[*znode.ACL]int{}
+	var sum znode.Digest
 	err := s.tree.Walk(func(r *znode.Record) error {
+		sum.Add(r)
 		b = appendRecord(b[:0], r, acls)
 		return put()
 	})
@@ -150,7 +152,7 @@ func (s *Snapshot) writeBlocks(out *bufio.Writer, most int) error {
 	if err := put(); err != nil {
 		return err
 	}
-	b = binary.BigEndian.AppendUint64(appendUint(b, uint64(s.tree.Len())), s.Digest())
+	b = binary.BigEndian.AppendUint64(appendUint(b, uint64(s.tree.Len())), s.digest(sum.Sum))
 	return put()
 }
 

@@ -81,6 +81,7 @@ const (
 const (
 	snapCount, snapshots   = 100_000, 3
 	logSnapshot, logBehind = 256 * mib, 64 * mib // the log before a snapshot, and after it
+	snapshotMemory         = 64 * mib            // of the state, that is worth as many writes again before a snapshot
 	segments               = 2 * 64 * mib        // the one in use, and the next
 	wantedFree             = 1 << 30             // by ZkLiteDiskNearlyFull, and two snapshots
 )
@@ -119,9 +120,10 @@ func (l *Load) Estimate() (e Estimate) {
 
 	e.Snapshot = l.Znodes*(snapshotPerZnode+Path+l.Bytes) + l.Sessions*snapshotPerSession
 	e.LogPerSet = logPerWrite + Path + l.Bytes
-	e.Log = min(snapCount*e.LogPerSet, logSnapshot) + logBehind + segments
+	snapshotAfter := min(snapCount*(1+e.Tree/snapshotMemory)*e.LogPerSet, logSnapshot)
+	e.Log = snapshotAfter + logBehind + segments
 	e.Disk = e.Log + (snapshots+1)*e.Snapshot + wantedFree + 2*e.Tree
-	e.DiskRate = l.Writes*(2*float64(e.LogPerSet)+float64(e.Snapshot)/snapCount) + min(l.Writes, mostSyncs)*block
+	e.DiskRate = l.Writes*(2*float64(e.LogPerSet)+float64(e.Snapshot*e.LogPerSet)/float64(snapshotAfter)) + min(l.Writes, mostSyncs)*block
 
 	others := float64(l.Servers - 1)
 	e.LeaderOut = others*l.Writes*float64(e.LogPerSet) + l.Writes/one*replyPerWrite +
