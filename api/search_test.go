@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -113,6 +114,41 @@ func TestZnode_Children_MatchAndOffset(t *testing.T) {
 	c.get(r+"?children&offset=1&stat&limit=1").want(200).has("children.0.stat.version", 0)
 	c.get(r+"?children&offset=1&after=x").problem(400, "BADARGUMENTS").has("parameter", "offset")
 	c.get(r+"?match=x").problem(400, "BADARGUMENTS").has("parameter", "match")
+}
+
+// A page of children of some types has those of them that the client may read; its limit and next are of these alone.
+func TestZnode_Children_OfTypes(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	s := c.post("/v1/sessions", "").want(201)
+	owner := c.with("Zk-Session: " + s.text("id") + "." + s.text("secret"))
+	for i := range 5 {
+		c.post(fmt.Sprintf("%s/p%d", r, i), "").want(201)
+		c.post(fmt.Sprintf("%s/t%d?mode=ttl&ttl=1h", r, i), "").want(201)
+		owner.post(fmt.Sprintf("%s/e%d?mode=ephemeral", r, i), "").want(201)
+	}
+	c.post(r+"/c?mode=container", "").want(201)
+	const secret = "digest:u:2qBvJzBpF3nVUTn6M6JxNsmN6Hs=:cdrwa"
+	owner.post(r+"/secret?mode=ephemeral&acl="+url.QueryEscape(secret), "").want(201)
+	for query, want := range map[string]string{
+		"type=ephemeral":                    "[e0 e1 e2 e3 e4]",
+		"type=container":                    "[c]",
+		"type=ttl&limit=2&after=t1":         "[t2 t3]",
+		"type=ttl,container&match=t&after=": "[t0 t1 t2 t3 t4]",
+		"type=persistent&limit=5":           "[p0 p1 p2 p3 p4]",
+		"type=ttl&after=t4":                 "[]",
+	} {
+		if got := fmt.Sprint(c.get(r + "?children&" + query).want(200).field("children")); got != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+	c.get(r+"?children&type=ttl&limit=2&after=t1").want(200).has("next", "t3").has("stat.numChildren", 17)
+	c.get(r+"?children&type=container&stat").want(200).has("children.0.stat.version", 0)
+	for _, query := range []string{"children&type=znode", "children&type=", "type=ttl"} {
+		c.get(r+"?"+query).problem(400, "BADARGUMENTS").has("parameter", "type")
+	}
+	c.get(r+"?children&type=ttl&offset=1").problem(400, "BADARGUMENTS").has("parameter", "offset")
+	owner.delete("/v1/sessions/" + s.text("id")).want(204)
 }
 
 func TestZnode_About(t *testing.T) {

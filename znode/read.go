@@ -20,6 +20,17 @@ func (t *Tree) Exists(path string, ids []ID) (Stat, Error) {
 	return n.stat(), OK
 }
 
+// ModeOf returns how long a znode lives: Persistent, Ephemeral, Container or PersistentTTL.
+//
+// Errors: ErrNoNode, ErrNoAuth (READ).
+func (t *Tree) ModeOf(path string, ids []ID) (Mode, Error) {
+	n, code := t.readable(path, PermRead, ids)
+	if code != OK {
+		return 0, code
+	}
+	return n.mode(), OK
+}
+
 // Get returns a znode's data, nil for null, and its Stat.
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).

@@ -57,7 +57,7 @@ func getZnode(q *rest.Request) error {
 	case children:
 		return getChildren(q, path)
 	}
-	if err := q.Query.Only("children", "stat", "data", "limit", "after", "match", "offset"); err != nil {
+	if err := q.Query.Only("children", "stat", "data", "limit", "after", "match", "type", "offset"); err != nil {
 		return err
 	}
 	switch {
@@ -150,14 +150,17 @@ func getChildren(q *rest.Request, path string) (err error) {
 	if r.Limit, err = q.Query.Integer("limit", rest.MaxPage, 1, rest.MaxPage); err != nil {
 		return err
 	}
+	if r.Types, err = list(q, "type", feedTypes); err != nil {
+		return err
+	}
 	offset, err := q.Query.Integer("offset", 0, 0, math.MaxInt32)
 	if err != nil {
 		return err
 	}
 	var p rest.Page
 	if q.Query.Has("offset") {
-		if q.Query.Has("after") || q.Query.Has("match") {
-			return rest.BadRequest("offset", "it cannot be combined with after or match, which are by name")
+		if q.Query.Has("after") || q.Query.Has("match") || q.Query.Has("type") {
+			return rest.BadRequest("offset", "it cannot be combined with after, match or type, which look at all children")
 		}
 		p = r.ReadAt(q, offset)
 	} else {

@@ -33,7 +33,7 @@ func Routes(srv Server) []rest.Route {
 	h := &handlers{srv}
 	return []rest.Route{
 		rest.Op(get, znodes, getZnode, "raw", "children", "stat", "data", "limit", "after", "match",
-			"offset", "acl", "about"),
+			"type", "offset", "acl", "about"),
 		rest.Op(post, znodes, createZnode, "mode", "ttl", "parents", "acl"),
 		rest.Op(put, znodes, putZnode, "version", "create", "parents", "acl"),
 		rest.Op(del, znodes, deleteZnode, "version", "recursive"),

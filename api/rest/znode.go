@@ -101,7 +101,8 @@ type PageRequest struct {
 	Stat, Data bool
 	Limit      int
 	After      string
-	Match      string // what the names contain
+	Match      string       // what the names contain
+	Types      []znode.Mode // nil: all; else these, of children that may be read
 	IDs        []znode.ID
 
 	first []string // the first names that were found, in no order
@@ -132,7 +133,9 @@ func (r *PageRequest) Read(q *Request) (p Page) {
 			}
 			from := max(at-visitAtOnce, 0)
 			if p.Code == znode.OK {
-				p.Parent, p.Code = tree.VisitChildren(r.Path, from, at, r.IDs, r.consider)
+				p.Parent, p.Code = tree.VisitChildren(r.Path, from, at, r.IDs, func(name string) {
+					r.consider(tree, name)
+				})
 			}
 			if at = from; at == 0 {
 				p.Names, p.Next = r.choose()
@@ -144,9 +147,15 @@ func (r *PageRequest) Read(q *Request) (p Page) {
 }
 
 // consider keeps a name if it may be one of the page's.
-func (r *PageRequest) consider(name string) {
+func (r *PageRequest) consider(tree *znode.Tree, name string) {
 	if r.After != "" && name <= r.After || !strings.Contains(name, r.Match) || r.bound != "" && name > r.bound {
 		return
+	}
+	if r.Types != nil {
+		mode, code := tree.ModeOf(znode.Join(r.Path, name), r.IDs)
+		if code != znode.OK || !slices.Contains(r.Types, mode) {
+			return
+		}
 	}
 	if r.first = append(r.first, name); len(r.first) == 2*(r.Limit+1) {
 		r.cut()

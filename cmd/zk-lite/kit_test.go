@@ -33,11 +33,16 @@ const patience = 30 * time.Second
 // its address.
 func startServer(t *testing.T) string {
 	t.Helper()
-	return zklitetest.Start(t, zklitetest.WithSetting("znode.container.checkIntervalMs", "100")).ConnectString()
+	return startEnsemble(t).ConnectString()
+}
+
+func startEnsemble(t *testing.T) *zklitetest.Ensemble {
+	t.Helper()
+	return zklitetest.Start(t, zklitetest.WithSetting("znode.container.checkIntervalMs", "100"))
 }
 
 // setUp gives a script its own part of the tree, and its own way to the server.
-func setUp(server string) func(*testscript.Env) error {
+func setUp(server, http string) func(*testscript.Env) error {
 	return func(env *testscript.Env) error {
 		p, err := startProxy(server)
 		if err != nil {
@@ -58,6 +63,7 @@ func setUp(server string) func(*testscript.Env) error {
 		}
 		env.Setenv("ZK_LITE_SERVER", p.listener.Addr().String()+chroot)
 		env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector's second at the end of each command
+		env.Setenv("ZK_LITE_HTTP", http)
 		env.Setenv("ADDRESS", server)
 		env.Setenv("CHROOT", chroot)
 		env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))

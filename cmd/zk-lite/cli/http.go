@@ -39,11 +39,15 @@ func (g *globals) operation(
 	return c
 }
 
+// httpUsage explains the flag --http.
+const httpUsage = "HTTP API of the servers, `URL[,URL]`, tried in order [" + httpVariable + "]"
+
+func defaultHTTP(urls string) string { return cmp.Or(os.Getenv(httpVariable), urls) }
+
 // bindHTTP defines the flags that name servers by their HTTP API, and who asks.
 func (g *globals) bindHTTP(c *cobra.Command, urls string) {
 	f := c.Flags()
-	f.StringVar(&g.http, "http", cmp.Or(os.Getenv(httpVariable), urls),
-		"HTTP API of the servers, `URL[,URL]`, tried in order ["+httpVariable+"]")
+	f.StringVar(&g.http, "http", defaultHTTP(urls), httpUsage)
 	f.StringArrayVar(&g.auth, "auth", nil, "prove an identity, `digest:user:password`")
 	g.bindPasswordFile(c)
 	g.tls.Bind(f)

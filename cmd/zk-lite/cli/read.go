@@ -4,24 +4,35 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/subtree"
 )
 
 func lsCommand(g *globals) *cobra.Command {
 	var recursive, withStat, watch bool
+	var types string
 	c := &cobra.Command{
 		Use:   "ls [PATH]",
 		Short: "List the children of a znode, one a line",
 		Long: `List the names of the children of a znode (default /), sorted, one a line.
 
 With -R, list the paths of the znode and of all below it. With -w, wait for the
-next change of the list after printing it, and print the event.`,
+next change of the list after printing it, and print the event.
+
+With --type, list those of a type, which is persistent, ephemeral, container or ttl,
+or of several with commas between them. The ZooKeeper protocol does not tell the
+types: this asks a zk-lite at its HTTP API (--http). Children that may not be read
+are left out.`,
 		Example: `  zk-lite ls /
+  zk-lite ls --type ephemeral,ttl /app
   zk-lite ls -R /app
   zk-lite ls -R -s -o json / | jq 'select(.stat.ephemeralOwner != "0x0") | .path'`,
 		Args: argCount(0, 1, 0),
@@ -30,6 +41,10 @@ next change of the list after printing it, and print the event.`,
 	f.BoolVarP(&recursive, "recursive", "R", false, "list all that is below, as paths")
 	f.BoolVarP(&withStat, "stat", "s", false, "print the Stat, too")
 	f.BoolVarP(&watch, "watch", "w", false, "wait for the next change and print it")
+	if g.shell == nil {
+		f.StringVar(&types, "type", "", "only those of these `types`: persistent, ephemeral, container, ttl")
+		f.StringVar(&g.http, "http", defaultHTTP(DefaultHTTP), "with --type: "+httpUsage)
+	}
 	g.completePaths(c, 1)
 	return g.command(c, func(c *cobra.Command, args []string) error {
 		path := "/"
@@ -37,6 +52,8 @@ next change of the list after printing it, and print the event.`,
 			path = args[0]
 		}
 		switch {
+		case c.Flags().Changed("type") && (recursive || watch || withStat):
+			return usagef("--type goes without -R, -s and -w")
 		case recursive && watch:
 			return usagef("-w goes without -R; `watch -R %s` follows a subtree", path)
 		case recursive && withStat && !g.output.json():
@@ -44,6 +61,9 @@ next change of the list after printing it, and print the event.`,
 		}
 		if err := checkPath(path); err != nil {
 			return err
+		}
+		if c.Flags().Changed("type") {
+			return listTypes(g, c, path, types)
 		}
 		return g.withClient(c, func(ctx context.Context, cl *client.Client) error {
 			if recursive {
@@ -92,6 +112,42 @@ func list(
 		printStat(out, stat)
 	}
 	return awaitEvent(ctx, g, c, w)
+}
+
+// listTypes lists the children of some types, a page at a time.
+func listTypes(g *globals, c *cobra.Command, path, types string) error {
+	api, err := g.httpClient()
+	if err != nil {
+		return err
+	}
+	full := path // HTTP knows no chroot
+	if _, chroot, _ := strings.Cut(strings.TrimPrefix(g.server, client.ServicePrefix), "/"); chroot != "" {
+		full = strings.TrimSuffix("/"+chroot+path, "/")
+	}
+	names := []string{}
+	for next := ""; ; {
+		var page struct {
+			Children []string `json:"children"`
+			Next     string   `json:"next"`
+		}
+		query := url.Values{"children": {""}, "type": {types}, "after": {next}}
+		target := (&url.URL{Path: "/v1/znodes" + full, RawQuery: query.Encode()}).RequestURI()
+		r := &httpapi.Request{Method: http.MethodGet, Target: target, Repeatable: true}
+		if err := api.JSON(c.Context(), r, &page); err != nil {
+			return err
+		}
+		names = append(names, page.Children...)
+		if next = page.Next; next == "" {
+			break
+		}
+	}
+	if g.output.json() {
+		return writeJSON(c.OutOrStdout(), map[string]any{"path": path, "children": names})
+	}
+	for _, name := range names {
+		fmt.Fprintln(c.OutOrStdout(), name)
+	}
+	return nil
 }
 
 func listAll(
