@@ -107,7 +107,7 @@ func FuzzQuery(f *testing.F) {
 		"since=0x1.1&kind=children", "since=.", "watch=x:/", "acl=digest:a:b:cdrwa,ip:1:r", "children&match=x&limit=1",
 		"children&offset=99999999999", "name=f&name=u&owner=any&limit=1", "after=1.1/x", "after=.65535", "server=2", "server=0",
 	} {
-		for which := range uint8(7) {
+		for which := range uint8(9) {
 			f.Add(which, s)
 		}
 	}
@@ -115,7 +115,7 @@ func FuzzQuery(f *testing.F) {
 		if !oneLine(query) || strings.Contains(query, "#") {
 			return
 		}
-		switch which % 7 {
+		switch which % 9 {
 		case 0:
 			z.send(t, "GET", below("?"+query), "", "")
 		case 1:
@@ -133,6 +133,10 @@ func FuzzQuery(f *testing.F) {
 			z.send(t, "GET", "/v1/search/fuzz?"+query, "", "")
 		case 6:
 			z.send(t, "GET", "/v1/watchers/fuzz?"+query, "", "")
+		case 7:
+			z.send(t, "GET", "/v1/acl/fuzz?"+query, "", "")
+		case 8:
+			z.send(t, "GET", "/v1/subtrees/fuzz?"+query, "", "")
 		}
 	})
 }

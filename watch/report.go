@@ -184,3 +184,18 @@ type PathCount struct {
 func (c PathCount) before(o PathCount) bool {
 	return c.Watchers > o.Watchers || c.Watchers == o.Watchers && c.Path < o.Path
 }
+
+// Parts is the number of parts of Counts.
+const Parts = shardCount
+
+// Counts appends the paths of a part with their numbers of watchers, of any mode and in no particular order. The part
+// is locked while it is copied, for a few milliseconds if it has 100,000 paths.
+func (m *Manager) Counts(part int, into []PathCount) []PathCount {
+	s := &m.shards[part]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path, ws := range s.paths {
+		into = append(into, PathCount{path, ws.size()})
+	}
+	return into
+}

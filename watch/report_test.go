@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"testing"
@@ -49,6 +50,15 @@ func TestManager_Reports_DataTableOnly(t *testing.T) {
 		if _, more := m.ByWatcher(limit); more != (limit < 3) {
 			t.Errorf("ByWatcher(%d): more %v", limit, more)
 		}
+	}
+	counts := map[string]int{}
+	for part := range Parts {
+		for _, c := range m.Counts(part, nil) {
+			counts[c.Path] += c.Watchers
+		}
+	}
+	if want := map[string]int{"/x": 2, "/y": 2, "/z": 1}; !maps.Equal(counts, want) {
+		t.Errorf("Counts: %v, want %v", counts, want)
 	}
 	if a.Sink() == nil {
 		t.Error("Sink() is nil")

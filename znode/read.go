@@ -282,3 +282,38 @@ func (t *Tree) countBelow(n *node, s *Size, most int) {
 		}
 	}
 }
+
+// Subtree is the size of a znode with all below it.
+type Subtree struct {
+	Path     string
+	Znodes   int
+	Bytes    int64 // of data
+	Children int
+}
+
+func subtree(n *node) Subtree {
+	znodes, bytes := n.below()
+	return Subtree{n.path(), znodes + 1, bytes + int64(n.size()), n.numChildren()}
+}
+
+// Subtree returns the size of a subtree, without looking at the znodes in it nor checking permissions.
+func (t *Tree) Subtree(path string) (s Subtree, ok bool) {
+	if n := t.get(path); n != nil {
+		return subtree(n), true
+	}
+	return s, false
+}
+
+// VisitSubtrees is Subtree for the children of a znode at the positions [from, to) of its list, which are those of
+// VisitChildren.
+func (t *Tree) VisitSubtrees(path string, from, to int, visit func(Subtree)) {
+	n := t.get(path)
+	if n == nil {
+		return
+	}
+	list := n.childList()
+	to = min(to, len(list))
+	for _, c := range list[min(from, to):to] {
+		visit(subtree(c))
+	}
+}

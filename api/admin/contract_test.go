@@ -24,7 +24,7 @@ func TestContract_TypesEqualTheirSchemas(t *testing.T) {
 		"SlowRequests": body.Newest[body.SlowRequest]{}, "SlowRequest": body.SlowRequest{},
 		"SlowEntries": body.Newest[body.SlowEntry]{}, "SlowEntry": body.SlowEntry{},
 		"ExpiredSessions": body.Newest[body.ExpiredSession]{}, "ExpiredSession": body.ExpiredSession{},
-		"Top": body.Top{}, "TopUser": body.User{}, "Ready": body.Ready{},
+		"Top": body.Top{}, "Subtrees": body.Subtrees{}, "Rights": body.Rights{}, "TopUser": body.User{}, "Ready": body.Ready{},
 		"Session": sessionRow{}, "SessionDetail": sessionDetail{}, "Watch": watchBody{}, "Stat": rest.Stat{},
 	} {
 		schema, ok := c.schemas[name].(object)

@@ -39,6 +39,7 @@ func Routes(srv Server) []rest.Route {
 		rest.Op(del, znodes, deleteZnode, "version", "recursive"),
 
 		rest.Op(get, "/v1/search/{path}", search, "name", "data", "owner", "limit", "after"),
+		rest.Op(get, "/v1/acl/{path}", explainACL, "identity"),
 		rest.LocalOp(get, "/v1/identity", getIdentity),
 		rest.Op(post, "/v1/multi", multi),
 		rest.Op(post, "/v1/sync", sync),

@@ -2,7 +2,6 @@ package data
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,9 +19,6 @@ const (
 	maxVisited = 100_000   // znodes that one request looks at, about
 	maxNames   = 20        // parts of names
 	maxScanned = 256 << 20 // bytes of data that it looks through, about
-
-	// pauseAfter is how long a search has a processor before it leaves it to others, for as long again.
-	pauseAfter = time.Millisecond
 )
 
 // searchBody is a page of the znodes that were found.
@@ -89,22 +85,9 @@ func search(q *rest.Request) error {
 		if !same {
 			return treeReplaced()
 		}
-		if took := time.Since(begun); took > pauseAfter {
-			pause(q.Context, took)
-			begun = time.Now()
-		}
+		begun = rest.Pause(q.Context, begun)
 	}
 	return q.Answer(http.StatusOK, searchBody{f.found, f.visited, f.next()})
-}
-
-// pause waits, unless ctx ends before.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 func (f *finder) full() bool {

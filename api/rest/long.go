@@ -130,3 +130,22 @@ func (q *Request) EnterLong() (leave func(), err error) {
 func (q *Request) EnterSearch() (leave func(), err error) {
 	return q.Core.searches.enter(q.Address, "searches in progress")
 }
+
+// pauseAfter is how long a search has a processor before it leaves it to others, for as long again.
+const pauseAfter = time.Millisecond
+
+// Pause leaves the processor to others for as long as a search has had it since begun, if that is long, unless the
+// context ends before. It returns since when the search has it now.
+func Pause(ctx context.Context, begun time.Time) time.Time {
+	took := time.Since(begun)
+	if took <= pauseAfter {
+		return begun
+	}
+	t := time.NewTimer(took)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return time.Now()
+}

@@ -60,7 +60,7 @@ func LocalOp(method, pattern string, handle func(*Request) error, params ...stri
 var CommonParams = [...]string{"consistency", "min_zxid"}
 
 // repeatable are the parameters that may be given more than once.
-func repeatable(name string) bool { return name == "watch" || name == "name" }
+func repeatable(name string) bool { return name == "watch" || name == "name" || name == "identity" }
 
 // knows reports whether the operation has this query parameter.
 func (r *Route) knows(param string) bool {

@@ -97,6 +97,28 @@ func TestAdministrator(t *testing.T) {
 	}
 }
 
+// Which setting makes a client a super user is known by its identity, of a digest by the name alone.
+func TestUnrestricted(t *testing.T) {
+	all := Config{SuperDigest: "admin:hash", SuperName: "CN=super", SASL: &SASL{Supers: []string{"root"}}}
+	for _, x := range []struct {
+		cfg        Config
+		scheme, id string
+		want       string
+	}{
+		{all, "digest", "admin:x", "DigestAuthenticationProvider.superDigest"},
+		{all, "x509", "CN=super", "X509AuthenticationProvider.superUser"},
+		{all, "sasl", "root", "superUser"},
+		{all, "super", "CN=x", "super user"},
+		{all, "digest", "ann:x", ""}, {all, "x509", "CN=ann", ""}, {all, "sasl", "ann", ""}, {all, "ip", "10.0.0.1", ""},
+		{Config{}, "digest", ":x", ""}, {Config{}, "x509", "", ""}, {Config{}, "sasl", "root", ""},
+		{Config{SkipACL: true}, "ip", "10.0.0.1", "skipACL"},
+	} {
+		if got := New(x.cfg).Unrestricted([]znode.ID{{Scheme: x.scheme, ID: x.id}}); got != x.want {
+			t.Errorf("%s:%s is unrestricted by %q, want %q", x.scheme, x.id, got, x.want)
+		}
+	}
+}
+
 func TestEnsembleAndSchemes(t *testing.T) {
 	for _, x := range []struct {
 		cfg  Config

@@ -33,7 +33,7 @@ func AddCommands(root *cobra.Command, servers, tools []*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: groupCoordination, Title: "Coordination:"})
 	g.add(root, groupCoordination, lockCommand, electCommand, joinCommand)
 	addOperation(root, g)
-	g.add(root, groupData, shellCommand)
+	g.add(root, groupData, shellCommand, aclCommand)
 	g.add(root, groupOperation, memberCommand, transferCommand, drainCommand, upgradeCommand, backupCommand,
 		restoreCommand, mirrorCommand, digestCommand, tlsCommand, slowCommand, expiredCommand, topCommand)
 	strictCompletion(root)

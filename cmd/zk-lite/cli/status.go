@@ -239,21 +239,34 @@ type topUser struct {
 
 func topCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "top",
-		Short: "Show the sessions, addresses and paths that use the servers most",
+		Use:   "top [--tree [PATH]]",
+		Short: "Show the sessions, addresses and paths that use the servers most, or the largest subtrees",
 		Long: `Show the sessions, client addresses and paths with the most requests (or bytes) per second,
 over the last one or two minutes, or with the most watches now. The servers count a sample
 in bounded memory, so small figures are rough; pings are left out, and a transaction counts
 for its first path. What a figure may be too large by, if that is a tenth of it or more,
-stands behind it. Name the URLs of all servers: each counts its own clients.`,
+stands behind it. Name the URLs of all servers: each counts its own clients.
+
+With --tree: the subtrees at and below PATH (default /) with the most znodes, bytes of data
+or watches. A subtree is part of those that it is in. The servers keep the sizes, so this
+costs little in a tree of millions; to order by watches they look at all watched paths.`,
 		Example: `  zk-lite top --http http://zk1:8080,http://zk2:8080,http://zk3:8080
   zk-lite top --by bytes -n 3 -o json | jq -r 'select(.kind == "path") | .name'
-  watch zk-lite top --by watches`,
-		Args: argCount(0, 0, 0),
+  watch zk-lite top --by watches
+  zk-lite top --tree /app --by bytes`,
+		Args: argCount(0, 1, 0),
 	}
 	limit := c.Flags().IntP("limit", "n", 10, "show at most so many of each kind")
-	by := c.Flags().String("by", "requests", "order by `requests|bytes|watches`")
-	return g.operation(c, defaultTimeout, func(c *cobra.Command, _ []string, api *httpapi.Client) error {
+	by := c.Flags().String("by", "", "order by `requests|bytes|watches` (requests), with --tree by znodes, bytes or watches")
+	tree := c.Flags().Bool("tree", false, "show the largest subtrees")
+	return g.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
+		if *tree {
+			return topTree(g, c, api, append(args, "/")[0], cmp.Or(*by, "znodes"), *limit)
+		}
+		if len(args) > 0 {
+			return usagef("%s: a path goes with --tree", args[0])
+		}
+		*by = cmp.Or(*by, "requests")
 		if !slices.Contains([]string{"requests", "bytes", topWatches}, *by) {
 			return usagef("--by %s: want requests, bytes or watches", *by)
 		}
