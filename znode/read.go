@@ -283,30 +283,30 @@ func (t *Tree) countBelow(n *node, s *Size, most int) {
 	}
 }
 
-// Subtree is the size of a znode with all below it.
-type Subtree struct {
+// SubtreeSize is the size of a znode with all below it.
+type SubtreeSize struct {
 	Path     string
 	Znodes   int
 	Bytes    int64 // of data
 	Children int
 }
 
-func subtree(n *node) Subtree {
+func subtreeSize(n *node) SubtreeSize {
 	znodes, bytes := n.below()
-	return Subtree{n.path(), znodes + 1, bytes + int64(n.size()), n.numChildren()}
+	return SubtreeSize{n.path(), znodes + 1, bytes + int64(n.size()), n.numChildren()}
 }
 
-// Subtree returns the size of a subtree, without looking at the znodes in it nor checking permissions.
-func (t *Tree) Subtree(path string) (s Subtree, ok bool) {
+// SubtreeSize returns the size of a subtree, without looking at the znodes in it nor checking permissions.
+func (t *Tree) SubtreeSize(path string) (s SubtreeSize, ok bool) {
 	if n := t.get(path); n != nil {
-		return subtree(n), true
+		return subtreeSize(n), true
 	}
 	return s, false
 }
 
-// VisitSubtrees is Subtree for the children of a znode at the positions [from, to) of its list, which are those of
+// VisitSubtreeSizes is SubtreeSize for the children of a znode at the positions [from, to) of its list, which are those of
 // VisitChildren.
-func (t *Tree) VisitSubtrees(path string, from, to int, visit func(Subtree)) {
+func (t *Tree) VisitSubtreeSizes(path string, from, to int, visit func(SubtreeSize)) {
 	n := t.get(path)
 	if n == nil {
 		return
@@ -314,6 +314,6 @@ func (t *Tree) VisitSubtrees(path string, from, to int, visit func(Subtree)) {
 	list := n.childList()
 	to = min(to, len(list))
 	for _, c := range list[min(from, to):to] {
-		visit(subtree(c))
+		visit(subtreeSize(c))
 	}
 }

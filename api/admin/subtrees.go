@@ -84,8 +84,8 @@ func listSubtrees(q *rest.Request) error {
 func (r *subtreeRanking) look(path string) (s body.Subtree, ok bool) {
 	s.Path = path
 	r.q.View(func(v *server.View) {
-		var t znode.Subtree
-		t, ok = v.Tree().Subtree(path)
+		var t znode.SubtreeSize
+		t, ok = v.Tree().SubtreeSize(path)
 		s.Znodes, s.Bytes = int64(t.Znodes), t.Bytes
 	})
 	return s, ok
@@ -110,17 +110,17 @@ func (r *subtreeRanking) largest(top body.Subtree) (found []body.Subtree) {
 func (r *subtreeRanking) addChildren(all []body.Subtree, path string) []body.Subtree {
 	at := 0
 	r.q.View(func(v *server.View) {
-		if s, ok := v.Tree().Subtree(path); ok {
+		if s, ok := v.Tree().SubtreeSize(path); ok {
 			at = s.Children
 		}
 	})
-	for ; at > 0; at -= subtreePart { // from the end: see VisitSubtrees
+	for ; at > 0; at -= subtreePart { // from the end: see VisitSubtreeSizes
 		if r.looked >= maxSubtrees || r.q.Context.Err() != nil {
 			r.leftOut = append(r.leftOut, path)
 			return all
 		}
 		r.q.View(func(v *server.View) {
-			v.Tree().VisitSubtrees(path, max(0, at-subtreePart), at, func(s znode.Subtree) {
+			v.Tree().VisitSubtreeSizes(path, max(0, at-subtreePart), at, func(s znode.SubtreeSize) {
 				r.looked++
 				x := body.Subtree{Path: s.Path, Znodes: int64(s.Znodes), Bytes: s.Bytes}
 				if place, _ := slices.BinarySearchFunc(all, x, r.compare); place < r.limit {
