@@ -202,15 +202,18 @@ func (n *node) ttlMillis() int64 { return int64(n.owner()) & ttlMaxMillis }
 
 // stat is the Stat that clients see. cversion counts creates and deletes; since
 // deletes = creates - children, it need not be stored (DataNode.copyStat).
-func (n *node) stat() Stat {
+func (n *node) stat() Stat { return n.statWith(int32(n.numChildren())) }
+
+// statWith is the Stat of a znode with so many children.
+func (n *node) statWith(children int32) Stat {
 	r := n.readRare()
 	s := Stat{
 		Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: r.pzxid,
 		Ctime: n.ctime, Mtime: n.mtime,
 		Version: n.version, Aversion: r.aversion,
-		Cversion:    Version(2*r.creates - int32(n.numChildren())),
+		Cversion:    Version(2*r.creates - children),
 		DataLength:  int32(n.size()),
-		NumChildren: int32(n.numChildren()),
+		NumChildren: children,
 	}
 	if n.isEphemeral() {
 		s.EphemeralOwner = r.owner

@@ -28,6 +28,7 @@ func TestTree_Random_EqualsModel(t *testing.T) {
 			}
 			if r.IntN(20) == 0 {
 				h.freeze()
+				h.freezeSubtree()
 			}
 			if r.IntN(60) == 0 {
 				h.thaw()

@@ -67,13 +67,20 @@ func (t *Tree) ACLOf(path string, ids []ID) ([]ACL, Stat, Error) {
 	if code != OK {
 		return nil, Stat{}, code
 	}
-	list := slices.Clone(t.acls.get(n.acl))
+	list := t.acls.get(n.acl)
 	if !Permits(list, PermAdmin, ids) {
-		for i, a := range list {
-			list[i].ID.ID = WithoutHash(a.ID)
-		}
+		return withoutHashes(list), n.stat(), OK
 	}
-	return list, n.stat(), OK
+	return slices.Clone(list), n.stat(), OK
+}
+
+// withoutHashes is a copy of an ACL for a client without ADMIN.
+func withoutHashes(list []ACL) []ACL {
+	list = slices.Clone(list)
+	for i, a := range list {
+		list[i].ID.ID = WithoutHash(a.ID)
+	}
+	return list
 }
 
 // Descendants counts the znodes below path.
