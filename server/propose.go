@@ -110,8 +110,13 @@ type admission struct {
 // check reports why c may not be proposed: ErrBadArguments if it is too long, ErrInvalidACL for a list that is,
 // ErrSystem if there is no room. It must not be called with the view lock held.
 func (a *admission) check(c *state.Command) znode.Error {
-	if c.Op == state.OpReconfig {
-		return a.checkReconfig(c)
+	switch c.Op {
+	case state.OpReconfig:
+		return a.checkLevel(c)
+	case state.OpBranch:
+		if code := a.checkLevel(c); code != znode.OK {
+			return code
+		}
 	}
 	if size := c.MaxSize(); size > state.MaxCommand {
 		const refused = "refusing a write that is too long for the log, whatever jute.maxbuffer is"
@@ -135,8 +140,8 @@ func (a *admission) check(c *state.Command) znode.Error {
 	return znode.OK
 }
 
-// checkReconfig reports ErrUnimplemented below the ensemble's level that has it.
-func (a *admission) checkReconfig(c *state.Command) (code znode.Error) {
+// checkLevel reports ErrUnimplemented below the ensemble's level that has c.
+func (a *admission) checkLevel(c *state.Command) (code znode.Error) {
 	a.srv.View(func(v *View) {
 		if c.CheckLevel(v.machine.Level()) != nil {
 			code = znode.ErrUnimplemented

@@ -34,6 +34,9 @@ const (
 	OpLevel         Op = 18 // raises the ensemble's level
 	OpMirror        Op = 19 // a step of mirroring a ZooKeeper ensemble; see MirrorStep
 	OpReconfig      Op = 20 // a step of a reconfiguration; see ReconfigStep
+	OpBranch        Op = 22 // operations that depend on conditions; see Branch
+	OpGet           Op = 23 // only inside OpBranch: a znode's data and Stat
+	OpChildren      Op = 24 // only inside OpBranch: the names of its children, and its Stat
 )
 
 // commandVersion is the first byte of every command.
@@ -77,7 +80,7 @@ type Command struct {
 	Mode  znode.Mode
 	Kind  znode.CreateKind
 	TTL   int64     // milliseconds
-	Ops   []Command // of OpMulti; of each only Op and the fields from Path on count
+	Ops   []Command // of OpMulti and OpBranch; of each only Op and the fields from Path on count
 
 	Timeout  time.Duration    // OpCreateSession, OpAttach
 	Password session.Password // OpCreateSession, OpAttach
@@ -87,6 +90,7 @@ type Command struct {
 	Level    Level            // OpLevel
 	Mirror   MirrorStep       // OpMirror
 	Reconfig *Reconfig        // OpReconfig
+	Branch   *Branch          // OpBranch
 }
 
 // Append encodes c.
@@ -129,15 +133,14 @@ func (c *Command) appendBody(b []byte) []byte {
 	case OpSetACL:
 		return appendACL(appendInt(appendString(b, c.Path), int64(c.Version)), c.ACL)
 	case OpMulti:
-		b = appendUint(b, uint64(len(c.Ops)))
-		for i := range c.Ops {
-			b = c.Ops[i].appendBody(append(b, byte(c.Ops[i].Op)))
-		}
+		return appendOps(b, c.Ops)
+	case OpBranch:
+		return c.Branch.append(b, c.Ops)
 	case OpCreateSession, OpAttach:
 		return append(appendInt(b, c.Timeout.Milliseconds()), c.Password[:]...)
 	case OpExpireSession:
 		return appendUint(b, c.Term)
-	case OpReap, OpCheckAbsent:
+	case OpReap, OpCheckAbsent, OpGet, OpChildren:
 		return appendString(b, c.Path)
 	case OpMember:
 		b = appendUint(b, uint64(c.Member.ID))
@@ -152,6 +155,14 @@ func (c *Command) appendBody(b []byte) []byte {
 		return appendData(b, c.Data)
 	case OpReconfig:
 		return c.Reconfig.append(b, c.Term)
+	}
+	return b
+}
+
+func appendOps(b []byte, ops []Command) []byte {
+	b = appendUint(b, uint64(len(ops)))
+	for i := range ops {
+		b = ops[i].appendBody(append(b, byte(ops[i].Op)))
 	}
 	return b
 }
@@ -172,13 +183,16 @@ func (c *Command) Check() error {
 		return errors.New("feature level 0")
 	case c.Op == OpReconfig:
 		return c.Reconfig.check()
-	}
-	if c.Op != OpMulti {
+	case c.Op == OpBranch:
+		if err := c.Branch.check(c); err != nil {
+			return err
+		}
+	case c.Op != OpMulti:
 		return nil
 	}
 	for i := range c.Ops {
-		if !c.Ops[i].Op.inMulti() {
-			return fmt.Errorf("operation %d inside a multi", c.Ops[i].Op)
+		if !c.has(c.Ops[i].Op) {
+			return fmt.Errorf("operation %d inside a %v", c.Ops[i].Op, c.Op)
 		}
 	}
 	return nil
@@ -221,21 +235,18 @@ func (c *Command) decodeBody(r *reader) {
 	case OpSetACL:
 		c.Path, c.Version, c.ACL = r.string(), znode.Version(r.int()), r.acl()
 	case OpMulti:
-		for n := r.count(2); n > 0; n-- {
-			sub := Command{Op: Op(r.byte())}
-			if !sub.Op.inMulti() {
-				r.fail(fmt.Errorf("operation %d inside a multi", sub.Op))
-				return
-			}
-			sub.decodeBody(r)
-			c.Ops = append(c.Ops, sub)
+		c.decodeOps(r)
+	case OpBranch:
+		c.Branch = readBranch(r)
+		if c.decodeOps(r); r.err == nil && c.Branch.Then > len(c.Ops) {
+			r.fail(c.Branch.check(c))
 		}
 	case OpCreateSession, OpAttach:
 		c.Timeout = r.millis()
 		copy(c.Password[:], r.take(znode.PasswordSize))
 	case OpExpireSession:
 		c.Term = r.uint()
-	case OpReap, OpCheckAbsent:
+	case OpReap, OpCheckAbsent, OpGet, OpChildren:
 		c.Path = r.string()
 	case OpMember:
 		c.Member = readMember(ServerID(r.uint()), r)
@@ -260,7 +271,25 @@ func (c *Command) decodeBody(r *reader) {
 	}
 }
 
-func (o Op) inMulti() bool { return o >= OpCreate && o <= OpCheck || o == OpCheckAbsent }
+func (c *Command) decodeOps(r *reader) {
+	for n := r.count(2); n > 0; n-- {
+		sub := Command{Op: Op(r.byte())}
+		if !c.has(sub.Op) {
+			r.fail(fmt.Errorf("operation %d inside a %v", sub.Op, c.Op))
+			return
+		}
+		sub.decodeBody(r)
+		c.Ops = append(c.Ops, sub)
+	}
+}
+
+// has reports whether an operation may be one of the Ops of c, an OpMulti or OpBranch.
+func (c *Command) has(o Op) bool {
+	return o >= OpCreate && o <= OpCheck || o == OpCheckAbsent || o.Reads() && c.Op == OpBranch
+}
+
+// Reads reports whether o may be inside an OpBranch only, and changes nothing.
+func (o Op) Reads() bool { return o == OpGet || o == OpChildren }
 
 // MaxCommand bounds a client's encoded command, in bytes, on all servers alike, whatever their jute.maxbuffer: every
 // server must be able to read a command that another has accepted, and keep it in one segment of its log, of 64 MiB
@@ -270,7 +299,7 @@ const MaxCommand = 60 << 20
 // MaxSize is an upper bound of the bytes of c's encoding, and close to it.
 func (c *Command) MaxSize() int {
 	const numbers, identity = 256, 16
-	n := numbers + len(c.Key) + len(c.Trace) + c.maxBodySize() + c.Reconfig.size()
+	n := numbers + len(c.Key) + len(c.Trace) + c.maxBodySize() + c.Reconfig.size() + c.Branch.size()
 	for _, id := range c.Identities {
 		n += identity + len(id.Scheme) + len(id.ID)
 	}

@@ -14,7 +14,7 @@ import (
 
 // examples holds a command of every operation, with every field it has.
 func examples() []Command {
-	return slices.Concat(firstExamples(), mirrorExamples(), reconfigExamples(), tracedExamples())
+	return slices.Concat(firstExamples(), mirrorExamples(), reconfigExamples(), tracedExamples(), branchExamples())
 }
 
 // reconfigExamples are those of feature level 2, too.
@@ -31,6 +31,19 @@ func reconfigExamples() []Command {
 func tracedExamples() []Command {
 	return []Command{
 		{Op: OpSetData, Flags: FlagKeyed | FlagTraced, Key: "key", Trace: "00-aa-bb-01", Path: "/a", Data: []byte("x"), Version: -1},
+	}
+}
+
+func branchExamples() []Command {
+	all := []znode.Condition{
+		{Path: "/a", Of: znode.OfMzxid, Is: znode.Equal, Number: 1 << 40}, {Path: "/\xff", Of: znode.OfExistence, Is: znode.NotEqual, Number: 1},
+		{Path: "/a", Of: znode.OfData, Is: znode.Less, Data: []byte("m")}, {Of: znode.OfOwner, Is: znode.Greater, Number: -1 << 63, Data: []byte{}},
+	}
+	ops := []Command{{Op: OpGet, Path: "/a"}, {Op: OpSetData, Path: "/a", Data: []byte("x"), Version: -1}, {Op: OpChildren, Path: "/"}}
+	return []Command{
+		{Op: OpBranch, Session: 5, Branch: &Branch{If: all, Then: 1}, Ops: ops},
+		{Op: OpBranch, Flags: FlagKeyed, Key: "key", Branch: &Branch{If: all[:1], Then: 3}, Ops: ops},
+		{Op: OpBranch, Branch: &Branch{}},
 	}
 }
 
@@ -122,7 +135,9 @@ func TestCommand_Append_RoundTrip(t *testing.T) {
 			t.Errorf("%+v is refused: %v; want no error", c, err)
 		}
 	}
-	for _, c := range []Command{{}, {Op: 250}, {Op: OpLevel}, {Op: OpRestore, Restore: RestoreCommand{Step: 3}}, {Op: OpMirror, Mirror: lastMirrorStep + 1}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}}} {
+	for _, c := range []Command{{}, {Op: 250}, {Op: OpLevel}, {Op: OpRestore, Restore: RestoreCommand{Step: 3}}, {Op: OpMirror, Mirror: lastMirrorStep + 1}, {Op: OpAttach, Timeout: -1}, {Op: OpMulti, Ops: []Command{{Op: OpSync}}}, {Op: OpMulti, Ops: []Command{{Op: OpMulti}}},
+		{Op: OpMulti, Ops: []Command{{Op: OpGet}}}, {Op: OpBranch}, {Op: OpBranch, Branch: &Branch{Then: 1}}, {Op: OpBranch, Branch: &Branch{Then: -1}},
+		{Op: OpBranch, Branch: &Branch{}, Ops: []Command{{Op: OpBranch}}}, {Op: OpBranch, Branch: &Branch{If: []znode.Condition{{Of: 99, Is: 1}}}}} {
 		if c.Check() == nil {
 			t.Errorf("%+v passes", c)
 		}
@@ -214,7 +229,8 @@ func TestCommand_MaxSize_IsNoLess(t *testing.T) {
 	for _, c := range append(ops, Command{Op: OpMulti, Ops: ops}, Command{Op: OpRestore, Data: []byte(long)},
 		Command{Op: OpMirror, Term: 1<<64 - 1, Data: []byte(long), Restore: RestoreCommand{Upload: 1 << 63, Sum: 1 << 63}},
 		Command{Op: OpReconfig, Reconfig: &Reconfig{Version: -1 << 63, Leaving: []ServerID{254},
-			Servers: []PlannedServer{{ID: 254, Voter: true, Peer: long, Client: long}}}}) {
+			Servers: []PlannedServer{{ID: 254, Voter: true, Peer: long, Client: long}}}},
+		Command{Op: OpBranch, Ops: ops, Branch: &Branch{Then: 5, If: []znode.Condition{{Path: long, Data: []byte(long), Of: znode.OfMzxid, Is: znode.Less, Number: -1 << 63}}}}) {
 		c.Session, c.Identities = -1<<63, []znode.ID{id, {}, id}
 		c.Flags, c.Key = FlagKeyed, long
 		if size, bytes := c.MaxSize(), len(AppendCommand(nil, &c)); size < bytes || size > bytes+256+64*20 {

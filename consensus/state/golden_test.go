@@ -10,7 +10,7 @@ import (
 
 func TestGolden_Entry(t *testing.T) {
 	for name, commands := range map[string][]Command{"entry.bin": firstExamples(), "mirror.bin": mirrorExamples(),
-		"reconfig.bin": reconfigExamples(), "traced.bin": tracedExamples()} {
+		"reconfig.bin": reconfigExamples(), "traced.bin": tracedExamples(), "branch.bin": branchExamples()} {
 		golden.Check(t, name, AppendEntry(nil, 1_700_000_000_000,
 			[]Batch{newRig(t).batch(Origin{Server: 3, Incarnation: 7}, commands...)}))
 	}

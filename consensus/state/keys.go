@@ -110,7 +110,8 @@ func (t *keyTable) add(c *Command, r *Result, timeMillis int64) {
 	a.result.Session, a.result.Path = nil, strings.Clone(r.Path)
 	a.result.Multi = slices.Clone(r.Multi)
 	for i := range a.result.Multi {
-		a.result.Multi[i].Path = strings.Clone(a.result.Multi[i].Path)
+		x := &a.result.Multi[i]
+		x.Path, x.Read = strings.Clone(x.Path), x.Read.clone()
 	}
 	t.put(a)
 	t.prune(timeMillis)
@@ -124,7 +125,7 @@ func (t *keyTable) put(a *answer) bool {
 	if t.byKey[a.key] != nil {
 		return false
 	}
-	a.bytes = perResult*(2+len(a.result.Multi)) + len(a.key) + len(a.result.Path)
+	a.bytes = perResult*(2+len(a.result.Multi)) + len(a.key) + len(a.result.Path) + a.result.ReadBytes()
 	for i := range a.result.Multi {
 		a.bytes += len(a.result.Multi[i].Path)
 	}
@@ -160,10 +161,14 @@ func (t *keyTable) prune(timeMillis int64) {
 func KeyBytes(c *Command) int {
 	const sequence = 10 // digits
 	n := perResult*(2+len(c.Ops)) + len(c.Key) + len(c.Path) + sequence
+	reads := 0
 	for i := range c.Ops {
 		n += len(c.Ops[i].Path) + sequence
+		if c.Ops[i].Op.Reads() {
+			reads = MaxKeyedReads
+		}
 	}
-	return n
+	return n + reads
 }
 
 // KeysKnownFor returns the shortest time for which a key would have been known that is dropped for this many more
@@ -195,7 +200,12 @@ func (a *answer) append(b []byte) []byte {
 	for i := range r.Multi {
 		o := &r.Multi[i]
 		b = appendInt(append(b, byte(o.Op), byte(o.Kind)), int64(o.Code))
-		b = appendStat(appendString(b, o.Path), &o.Stat)
+		if b = appendStat(appendString(b, o.Path), &o.Stat); o.Op.Reads() {
+			b = o.Read.append(b)
+		}
+	}
+	if r.Op == OpBranch {
+		b = append(b, flag(r.Then))
 	}
 	if r.Op == OpRestore {
 		for _, n := range r.Restored.Counts() {
@@ -216,7 +226,13 @@ func readAnswer(r *reader) *answer {
 	for n := r.count(4 + 11); n > 0; n-- {
 		o := OpResult{Op: Op(r.byte()), Kind: znode.CreateKind(r.byte()), Code: znode.Error(r.int())}
 		o.Path, o.Stat = strings.Clone(r.string()), readStat(r)
+		if o.Op.Reads() {
+			o.Read = readRead(r)
+		}
 		x.Multi = append(x.Multi, o)
+	}
+	if x.Op == OpBranch {
+		x.Then = r.byte() == 1
 	}
 	if x.Op == OpRestore {
 		for _, n := range x.Restored.Counts() {

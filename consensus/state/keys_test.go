@@ -30,7 +30,11 @@ func TestMachine_Key_RetryGetsTheFirstResult(t *testing.T) {
 	seq.Mode = znode.PersistentSequential
 	multi := Command{Op: OpMulti, Ops: []Command{create("/m"), {Op: OpDelete, Path: "/m", Version: -1}}}
 	wrong := Command{Op: OpSetData, Path: "/a", Version: 7}
-	for i, c := range []Command{seq, multi, wrong, openSession(9)} {
+	branch := Command{Op: OpBranch, Branch: &Branch{Then: 3}, Ops: []Command{
+		{Op: OpGet, Path: "/a"}, {Op: OpSetData, Path: "/a", Version: -1}, {Op: OpChildren, Path: "/"},
+	}}
+	failed := Command{Op: OpBranch, Branch: &Branch{}, Ops: []Command{{Op: OpGet, Path: "/a"}, wrong}}
+	for i, c := range []Command{seq, multi, wrong, openSession(9), branch, failed} {
 		key := fmt.Sprint("key", i)
 		first := g.do(1, keyed(key, c))[0]
 		if c.Op == OpCreateSession {

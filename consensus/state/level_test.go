@@ -95,6 +95,10 @@ func TestCommand_CheckLevel(t *testing.T) {
 	if err := errors.Join(c.CheckLevel(0), (&Command{Op: OpSync}).CheckLevel(0)); err != nil {
 		t.Error(err)
 	}
+	branch := Command{Op: OpBranch, Branch: &Branch{}}
+	if err := branch.CheckLevel(1); !errors.As(err, &e) || *e != (LevelError{level2, 1}) {
+		t.Errorf("CheckLevel(1) of a branch: error %v, want a LevelError of 2 and 1", err)
+	}
 	c.SetTrace("00-aa-bb-01", level2)
 	if err := c.CheckLevel(1); !errors.As(err, &e) || *e != (LevelError{level2, 1}) {
 		t.Errorf("CheckLevel(1) of a command with a trace: error %v, want a LevelError of 2 and 1", err)

@@ -39,11 +39,12 @@ type Machine struct {
 	prepared decoded // by Prepare, for the next Apply
 
 	// Scratch of Apply.
-	command Command
-	txn     znode.Txn
-	result  Result
-	closed  *session.Session // the session that the last command ended
-	deleted []string         // its ephemerals
+	command  Command
+	txn      znode.Txn
+	result   Result
+	readRoom int              // bytes that a branch may still read
+	closed   *session.Session // the session that the last command ended
+	deleted  []string         // its ephemerals
 }
 
 // maxScratchEvents bounds the buffer of events that is kept for the next
@@ -289,9 +290,10 @@ type Result struct {
 	Op    Op
 	Zxid  znode.Zxid // the transaction's; for other commands the last one's
 	Code  znode.Error
-	Path  string     // OpCreate; OpDeleteAll: the znode that made it fail
+	Path  string     // OpCreate; OpDeleteAll, OpBranch: the znode that made it fail
 	Stat  znode.Stat // OpCreate, OpSetData, OpSetACL
-	Multi []OpResult // OpMulti
+	Multi []OpResult // OpMulti, OpBranch: of the operations that were chosen
+	Then  bool       // OpBranch: the conditions held
 	// Session is the session of OpCreateSession or OpAttach.
 	Session *session.Session
 	Key     KeyOutcome // of a command with a Key
@@ -311,6 +313,7 @@ type OpResult struct {
 	Code znode.Error
 	Path string
 	Stat znode.Stat
+	Read *Read // OpGet, OpChildren
 }
 
 // Observer receives the effects of Apply, in the order of the log, on the

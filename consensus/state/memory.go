@@ -44,6 +44,9 @@ func (c *Command) growth(t *znode.Tree, ids []znode.ID) (bytes int64) {
 		for i := range c.Ops {
 			bytes += c.Ops[i].growth(t, ids)
 		}
+	case OpBranch:
+		then, otherwise := c.asMultis()
+		return max(then.growth(t, ids), otherwise.growth(t, ids))
 	case OpRestore:
 		return int64(len(c.Data))
 	case OpMirror:
@@ -121,10 +124,19 @@ func (m *Machine) Growth(c *Command) (bytes int64) {
 			bytes += m.growthInMulti(&c.Ops[i], c.Identities)
 		}
 		return bytes
+	case OpBranch:
+		then, otherwise := c.asMultis()
+		return max(m.Growth(&then), m.Growth(&otherwise))
 	case OpSetData:
 		return m.growthInMulti(c, c.Identities)
 	}
 	return c.growth(m.tree, c.Identities)
+}
+
+// asMultis are the transactions of which an OpBranch carries out one.
+func (c *Command) asMultis() (then, otherwise Command) {
+	a, b := c.Branches()
+	return Command{Op: OpMulti, Identities: c.Identities, Ops: a}, Command{Op: OpMulti, Identities: c.Identities, Ops: b}
 }
 
 // growthInMulti is Growth for an operation that others may precede in its transaction.

@@ -271,6 +271,7 @@ func TestRelay_Refusals(t *testing.T) {
 		"an mzxid":           {Command{Op: OpDelete, Session: 0x100, Path: "/a", Mzxid: 5}, znode.ErrNotReadOnly},
 		"an mzxid in one":    {of(0x100, Command{Op: OpMulti, Ops: []Command{{Op: OpCheck, Path: "/a", Mzxid: 5}}}), znode.ErrNotReadOnly},
 		"an absence":         {of(0x100, Command{Op: OpMulti, Ops: []Command{{Op: OpCheckAbsent, Path: "/b"}}}), znode.ErrNotReadOnly},
+		"a branch":           {of(0x100, Command{Op: OpBranch, Branch: &Branch{}}), znode.ErrNotReadOnly},
 		"a subtree":          {Command{Op: OpDeleteAll, Session: 0x100, Path: "/a"}, znode.ErrNotReadOnly},
 		"an expiry":          {Command{Op: OpExpireSession, Session: 0x100, Term: 1}, znode.ErrNotReadOnly},
 		"no such session":    {of(0x101, create("/b")), znode.ErrSessionExpired},

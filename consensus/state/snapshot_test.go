@@ -45,11 +45,15 @@ func randomCommand(r *rand.Rand, depth int) Command {
 		c.Session = 0
 	}
 	switch {
-	case depth > 0 && !c.Op.inMulti():
+	case depth > 0 && !(&Command{Op: OpMulti}).has(c.Op):
 		c.Op = OpSetData
 	case c.Op == OpMulti:
 		for range r.IntN(4) {
 			c.Ops = append(c.Ops, randomCommand(r, 1))
+		}
+		if r.IntN(2) == 0 {
+			c.Op, c.Branch = OpBranch, &Branch{Then: r.IntN(len(c.Ops) + 1)}
+			c.Branch.If = []znode.Condition{{Path: path, Of: znode.OfVersion, Is: znode.Less, Number: 2}}
 		}
 	}
 	return c

@@ -46,6 +46,8 @@ func (m *Machine) transact(c *Command, from ServerID) {
 	switch c.Op {
 	case OpMulti:
 		m.multi(c.Ops)
+	case OpBranch:
+		m.branch(c)
 	case OpCreateSession:
 		m.openSession(c, from)
 	case OpCloseSession, OpExpireSession:
@@ -110,6 +112,8 @@ func (m *Machine) edit(c *Command, out *OpResult) {
 		}
 	case OpCheckAbsent:
 		out.Code = m.absent(c.Path)
+	case OpGet, OpChildren:
+		m.read(c, out)
 	}
 }
 

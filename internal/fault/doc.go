@@ -36,6 +36,8 @@ const (
 	SyncWithoutLog Fault = "sync-without-log"
 	// HalfMulti: a failed multi keeps the effects of its first operations (Atomicity).
 	HalfMulti Fault = "half-multi"
+	// IgnoreConditions: a branch carries out its first operations whatever its conditions are (Linearizable writes).
+	IgnoreConditions Fault = "ignore-conditions"
 	// ForgetRights: a write is done without regard to the client's rights (Permissions).
 	ForgetRights Fault = "forget-rights"
 	// ShortLife: a TTL znode lives a quarter of its time (Expiring znodes).
@@ -48,7 +50,7 @@ const (
 func All() []Fault {
 	return []Fault{
 		AckBeforeQuorum, AckBeforeDisk, DropDedupe, ReadBeforeWrite, WatchAfterReply, SkipEphemeral,
-		ReuseSequence, ForgetVote, ExpireEarly, ForgetOwner, SyncWithoutLog, HalfMulti, ForgetRights,
-		ShortLife, NeverReap,
+		ReuseSequence, ForgetVote, ExpireEarly, ForgetOwner, SyncWithoutLog, HalfMulti, IgnoreConditions,
+		ForgetRights, ShortLife, NeverReap,
 	}
 }

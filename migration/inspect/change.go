@@ -113,6 +113,8 @@ func (p *printer) command(c *state.Command) change {
 		for i := range c.Ops {
 			out.Ops = append(out.Ops, p.command(&c.Ops[i]))
 		}
+	case state.OpBranch:
+		out.Ops = p.branch(c)
 	case state.OpCreateSession, state.OpAttach:
 		millis := c.Timeout.Milliseconds()
 		out.Timeout = &millis
@@ -145,6 +147,27 @@ func (p *printer) command(c *state.Command) change {
 		out.Detail = fmt.Sprint(c.Level)
 	}
 	return out
+}
+
+// branch describes conditions and both lists of operations.
+func (p *printer) branch(c *state.Command) (all []change) {
+	for i := range c.Branch.If {
+		x := &c.Branch.If[i]
+		one := change{Op: "if", Path: x.Path, Detail: fmt.Sprintf("%v %v %d", x.Of, x.Is, x.Number)}
+		if x.Of == znode.OfData {
+			one.Detail, one.content = fmt.Sprintf("%v %v", x.Of, x.Is), p.content(x.Data)
+		}
+		all = append(all, one)
+	}
+	then, otherwise := c.Branches()
+	for i, ops := range [][]state.Command{then, otherwise} {
+		list := change{Op: [...]string{"then", "else"}[i]}
+		for k := range ops {
+			list.Ops = append(list.Ops, p.command(&ops[k]))
+		}
+		all = append(all, list)
+	}
+	return all
 }
 
 // mirrored describes the transactions that a mirror follows; what cannot be read ends the list.

@@ -145,8 +145,11 @@ func (l *Log) Change(c Client, command *state.Command, r *state.Result) {
 	if r.Path != "" {
 		kept.Path = r.Path // with its number, if it is sequential
 	}
+	if kept.Op == state.OpBranch {
+		kept.Op, kept.Ops, kept.Branch = state.OpMulti, command.Taken(r), nil
+	}
 	if kept.Op == state.OpMulti {
-		kept.Ops = append([]state.Command(nil), command.Ops...)
+		kept.Ops = append([]state.Command(nil), kept.Ops...)
 		for k := range kept.Ops {
 			kept.Ops[k].Data = nil
 			if k < len(r.Multi) && r.Multi[k].Path != "" {
@@ -257,7 +260,8 @@ func (c *Client) fill(e *Event) {
 // operations are ZooKeeper's names (AuditConstants) of commands.
 var operations = map[state.Op]string{
 	state.OpCreate: "create", state.OpDelete: "delete", state.OpSetData: "setData", state.OpSetACL: "setAcl",
-	state.OpMulti: "multiOperation", state.OpReconfig: "reconfig", state.OpDeleteAll: "deleteAll", // the last is ours
+	state.OpMulti: "multiOperation", state.OpReconfig: "reconfig", state.OpDeleteAll: "deleteAll", // ours, as the next
+	state.OpBranch: "multiOperation",
 }
 
 func audited(op state.Op) bool { return operations[op] != "" }

@@ -78,6 +78,11 @@ func TestLog_LinesAreZooKeepers(t *testing.T) {
 		{state.Command{Op: state.OpMulti, Ops: []state.Command{{Op: state.OpDelete, Path: "/d"}}},
 			&state.Result{Multi: []state.OpResult{{Code: znode.ErrNoNode}}},
 			[]string{"operation=multiOperation\tresult=failure\treason=NONODE"}},
+		{state.Command{Op: state.OpBranch, Branch: &state.Branch{Then: 1}, Ops: []state.Command{
+			{Op: state.OpSetData, Path: "/not"}, {Op: state.OpSetData, Path: "/d"}, {Op: state.OpGet, Path: "/d"}}},
+			&state.Result{Multi: []state.OpResult{{}, {}}}, []string{"operation=setData\tznode=/d\tresult=success"}},
+		{state.Command{Op: state.OpBranch, Branch: &state.Branch{}}, &state.Result{Code: znode.ErrNoAuth, Path: "/a"},
+			[]string{"operation=multiOperation\tznode=/a\tresult=failure\treason=NOAUTH"}},
 		{state.Command{Op: state.OpSync}, ok, nil},
 	} {
 		l.Change(ann, &x.c, x.r)
