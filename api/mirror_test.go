@@ -51,6 +51,7 @@ func TestMirror_ReadsOnly(t *testing.T) {
 	} {
 		a.want(503).contains("this ensemble mirrors ZooKeeper, whose leader is out of reach")
 	}
+	c.once("POST", "/v1/multi", `{"if": [], "then": [{"op": "get", "path": "/"}]}`).problem(409, "NOTREADONLY").contains("leave out if")
 	super.once("POST", "/v1/snapshot", string(backup)).problem(409, "NOTREADONLY").has("title", "mirrors ZooKeeper").
 		contains("zk-lite mirror stop")
 	step(state.MirrorFault, string(state.AppendFault(nil, 1, "ZooKeeper has lost transactions")))

@@ -29,57 +29,90 @@ type multiOp struct {
 
 // multiResult is the outcome of one of them.
 type multiResult struct {
-	Op    string     `json:"op"`
-	Path  string     `json:"path"`
-	Stat  *rest.Stat `json:"stat,omitempty"`
-	Error string     `json:"error,omitempty"`
-	Code  int32      `json:"code,omitempty"`
+	Op   string `json:"op"`
+	Path string `json:"path"`
+	rest.Content
+	Children *[]string  `json:"children,omitempty"`
+	Stat     *rest.Stat `json:"stat,omitempty"`
+	Error    string     `json:"error,omitempty"`
+	Code     int32      `json:"code,omitempty"`
 }
 
 type multiBody struct {
+	Branch  string        `json:"branch,omitempty"` // that was taken: then or else
 	Results []multiResult `json:"results"`
 	Zxid    string        `json:"zxid"`
 }
 
-// multi carries out a list of operations, all or none.
+// multi carries out a list of operations, or one of two, all or none.
 func multi(q *rest.Request) error {
 	if err := refuse(q, "If-Match", "each operation has its own: version or mzxid"); err != nil {
 		return err
 	}
 	var doc struct {
 		Ops []multiOp `json:"ops"`
+		branchDoc
 	}
 	if err := q.Decode(multiFactor*q.Core.Config.MaxBody, &doc); err != nil {
 		return err
+	}
+	if doc.If != nil || doc.Then != nil || doc.Else != nil {
+		if doc.Ops != nil {
+			return rest.BadRequest("ops", "give either ops, or if, then and else")
+		}
+		return branch(q, &doc.branchDoc)
 	}
 	if len(doc.Ops) == 0 || len(doc.Ops) > maxOps {
 		return rest.BadRequest("ops", "%d of them; a transaction has 1 to %d", len(doc.Ops), maxOps)
 	}
 	c := state.Command{Op: state.OpMulti, Ops: make([]state.Command, len(doc.Ops))}
-	for i := range doc.Ops {
-		param := fmt.Sprintf("ops[%d]", i)
-		if err := multiCommand(q, param, &doc.Ops[i], &c.Ops[i]); err != nil {
-			return err
+	if err := multiCommands(q, "ops", doc.Ops, c.Ops); err != nil {
+		return err
+	}
+	for i := range c.Ops {
+		if c.Ops[i].Op.Reads() {
+			return rest.BadRequest(fmt.Sprintf("ops[%d].op", i), "%q can be used in then and else only", doc.Ops[i].Op)
 		}
 	}
 	r, err := q.Do(&c)
 	if err != nil {
 		return err
 	}
+	return multiAnswer(q, "ops", doc.Ops, &r)
+}
+
+// multiCommands translates a list of operations. Its errors name them by param.
+func multiCommands(q *rest.Request, param string, ops []multiOp, commands []state.Command) error {
+	for i := range ops {
+		if err := multiCommand(q, fmt.Sprintf("%s[%d]", param, i), &ops[i], &commands[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// multiAnswer answers with the outcome of the operations in the list of that name.
+func multiAnswer(q *rest.Request, list string, ops []multiOp, r *state.Result) error {
 	results := make([]multiResult, len(r.Multi))
 	failed := firstFailed(r.Multi)
 	for i := range r.Multi {
-		results[i] = resultOf(&doc.Ops[i], &r.Multi[i], failed < 0)
+		results[i] = resultOf(&ops[i], &r.Multi[i], failed < 0)
 	}
 	if failed >= 0 {
-		return multiFailure(q, &doc.Ops[failed], r.Multi[failed].Code, failed, results)
+		return multiFailure(q, list, &ops[failed], r.Multi[failed].Code, failed, results)
 	}
-	return q.Answer(http.StatusOK, multiBody{results, r.Zxid.String()})
+	body := multiBody{Results: results, Zxid: r.Zxid.String()}
+	if r.Op == state.OpBranch {
+		body.Branch = list
+	}
+	return q.Answer(http.StatusOK, body)
 }
 
-func multiFailure(q *rest.Request, op *multiOp, code znode.Error, i int, all []multiResult) error {
+func multiFailure(q *rest.Request, list string, op *multiOp, code znode.Error, i int, all []multiResult) error {
 	err := rest.Fail(code, op.Path)
 	switch {
+	case code == znode.ErrSystem && (op.Op == "get" || op.Op == "children"):
+		err = readsTooMuch(op.Path)
 	case op.Op == "create":
 		err = rest.CreateFailure(code, op.Path)
 	case op.Op == "delete" && code == znode.ErrNoAuth:
@@ -87,7 +120,7 @@ func multiFailure(q *rest.Request, op *multiOp, code znode.Error, i int, all []m
 	}
 	p := rest.ProblemOf(err, q.Anonymous)
 	p.Failed, p.Results = &i, all
-	p.Detail = fmt.Sprintf("ops[%d]: %s; none of the operations has been carried out", i, p.Detail)
+	p.Detail = fmt.Sprintf("%s[%d]: %s; none of the operations has been carried out", list, i, p.Detail)
 	return p
 }
 
@@ -100,6 +133,11 @@ func resultOf(op *multiOp, r *state.OpResult, committed bool) multiResult {
 		out.Path, out.Stat = r.Path, rest.StatOf(&r.Stat)
 	case committed && r.Op == state.OpSetData:
 		out.Stat = rest.StatOf(&r.Stat)
+	case committed && r.Op == state.OpGet:
+		out.Content, out.Stat = rest.ContentOf(r.Read.Data), rest.StatOf(&r.Stat)
+	case committed && r.Op == state.OpChildren:
+		names := append([]string{}, r.Read.Children...)
+		out.Children, out.Stat = &names, rest.StatOf(&r.Stat)
 	}
 	return out
 }
@@ -138,6 +176,8 @@ var multiKinds = map[string]multiKind{
 	"delete":           {state.OpDelete, []multiFields{wishes, content}},
 	"check":            {state.OpCheck, []multiFields{wishes, content}},
 	"check_not_exists": {state.OpCheckAbsent, []multiFields{allOfThem}},
+	"get":              {state.OpGet, []multiFields{allOfThem}},
+	"children":         {state.OpChildren, []multiFields{allOfThem}},
 }
 
 // multiCommand translates one operation. Its errors name it by param.
@@ -148,7 +188,7 @@ func multiCommand(q *rest.Request, param string, op *multiOp, c *state.Command) 
 	}
 	kind, known := multiKinds[op.Op]
 	if !known {
-		return rest.BadRequest(param+".op", "%q is none of create, set, delete, check, check_not_exists", op.Op)
+		return rest.BadRequest(param+".op", "%q is none of create, set, delete, check, check_not_exists, get, children", op.Op)
 	}
 	c.Op = kind.op
 	for _, f := range kind.refused {
