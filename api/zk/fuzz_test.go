@@ -57,6 +57,11 @@ func everyRequest() [][]byte {
 	add(wire.OpGetAllChildrenNumber, &wire.GetAllChildrenNumberRequest{Path: "/"})
 	add(wire.OpAddWatch, &wire.AddWatchRequest{Path: "/", Mode: 1})
 	add(wire.OpFeed, &wire.FeedRequest{Path: "/", Before: true})
+	add(wire.OpBranch, &wire.BranchRequest{
+		If:   []znode.Condition{{Path: "/", Of: znode.OfChildren, Is: znode.Less, Number: 5}},
+		Then: []wire.MultiOp{op(wire.OpGetData, &wire.GetDataRequest{Path: "/"}), op(wire.OpSetData, set("/"))},
+		Else: []wire.MultiOp{op(wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/"})},
+	})
 	add(wire.OpWhoAmI, nil)
 	add(wire.OpCloseSession, nil)
 	return all

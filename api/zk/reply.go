@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/audit"
@@ -51,6 +52,14 @@ func (r *request) answer(v *server.View, x *state.Result) {
 		r.answerReconfig(v, x)
 	case wire.OpMulti:
 		r.reply(x.Zxid, x.Code, func(b []byte) []byte { return appendMulti(b, r.types, x) })
+	case wire.OpBranch:
+		r.replyLong(x.Zxid, x.Code, x.ReadBytes(), func(b []byte) []byte {
+			types := r.types[r.cmd.Branch.Then:]
+			if x.Then {
+				types = r.types[:r.cmd.Branch.Then]
+			}
+			return appendMulti(jute.AppendBool(b, x.Then), types, x)
+		})
 	default: // delete, closeSession
 		r.reply(x.Zxid, x.Code, nil)
 	}
@@ -77,6 +86,12 @@ func appendMulti(b []byte, types []wire.OpCode, x *state.Result) []byte {
 			b = body.Append(b)
 		case wire.OpSetData:
 			body := wire.SetDataResponse{Stat: one.Stat}
+			b = body.Append(b)
+		case wire.OpGetData:
+			body := wire.GetDataResponse{Data: one.Read.Data, Stat: one.Stat}
+			b = body.Append(b)
+		case wire.OpGetChildren:
+			body := wire.GetChildrenResponse{Children: one.Read.Children}
 			b = body.Append(b)
 		}
 	}

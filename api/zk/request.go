@@ -161,6 +161,8 @@ func (r *request) decodeCommand(rd *jute.Reader) {
 		c.Op = state.OpCloseSession
 	case wire.OpMulti:
 		r.decodeMulti(rd)
+	case wire.OpBranch:
+		r.decodeBranch(rd)
 	default:
 		panic("zk: invariant broken: no command of type " + r.op.String())
 	}
@@ -173,11 +175,27 @@ func (r *request) decodeMulti(rd *jute.Reader) {
 	if rd.Err() != nil {
 		return
 	}
-	r.cmd = state.Command{Op: state.OpMulti, Ops: make([]state.Command, len(m.Ops))}
+	r.cmd = state.Command{Op: state.OpMulti, Ops: make([]state.Command, 0, len(m.Ops))}
 	r.types = r.types[:0]
-	for i := range m.Ops {
-		r.cmd.Ops[i] = multiCommand(&m.Ops[i])
-		r.types = append(r.types, m.Ops[i].EffectiveType().ResultType())
+	r.addOps(m.Ops)
+}
+
+// decodeBranch fills r.cmd and r.types.
+func (r *request) decodeBranch(rd *jute.Reader) {
+	var q wire.BranchRequest
+	if q.Decode(rd); rd.Err() != nil {
+		return
+	}
+	r.cmd = state.Command{Op: state.OpBranch, Branch: &state.Branch{If: q.If, Then: len(q.Then)}}
+	r.types = r.types[:0]
+	r.addOps(q.Then)
+	r.addOps(q.Else)
+}
+
+func (r *request) addOps(ops []wire.MultiOp) {
+	for i := range ops {
+		r.cmd.Ops = append(r.cmd.Ops, multiCommand(&ops[i]))
+		r.types = append(r.types, ops[i].EffectiveType().ResultType())
 	}
 }
 
@@ -197,6 +215,10 @@ func multiCommand(op *wire.MultiOp) state.Command {
 		}
 	case *wire.CheckRequest:
 		return state.Command{Op: state.OpCheck, Path: q.Path, Version: q.Version}
+	case *wire.GetDataRequest:
+		return state.Command{Op: state.OpGet, Path: q.Path}
+	case *wire.GetChildrenRequest:
+		return state.Command{Op: state.OpChildren, Path: q.Path}
 	}
 	panic("zk: invariant broken: the decoder let an operation of another kind into a multi")
 }

@@ -198,7 +198,7 @@ func (x Xid) String() string {
 // OpCode is the type of a request (ZooDefs.OpCode).
 type OpCode int32
 
-// The types of ZooKeeper 3.9, and one of zk-lite. There are no numbers 10 and 23 to 99.
+// The types of ZooKeeper 3.9, and those of zk-lite from 1000 on. There are no numbers 10 and 23 to 99.
 const (
 	OpNotification         OpCode = 0
 	OpCreate               OpCode = 1
@@ -231,6 +231,7 @@ const (
 	OpAddWatch             OpCode = 106
 	OpWhoAmI               OpCode = 107
 	OpFeed                 OpCode = 1000 // not ZooKeeper's: changes with their values
+	OpBranch               OpCode = 1001 // not ZooKeeper's: a multi with conditions and two lists
 	OpCreateSession        OpCode = -10  // internal to a server
 	OpCloseSession         OpCode = -11
 	OpError                OpCode = -1 // the result of a failed operation of a multi
@@ -269,6 +270,7 @@ var opNames = map[OpCode]string{
 	OpAddWatch:             "addWatch",
 	OpWhoAmI:               "whoAmI",
 	OpFeed:                 "feed",
+	OpBranch:               "branch",
 	OpCreateSession:        "createSession",
 	OpCloseSession:         "closeSession",
 	OpError:                "error",
@@ -292,7 +294,7 @@ func (op OpCode) ClientRequest() bool {
 		OpGetChildren, OpSync, OpPing, OpGetChildren2, OpMulti, OpCreate2, OpReconfig,
 		OpCheckWatches, OpRemoveWatches, OpCreateContainer, OpDeleteContainer, OpCreateTTL,
 		OpMultiRead, OpAuth, OpSetWatches, OpSASL, OpGetEphemerals, OpGetAllChildrenNumber,
-		OpSetWatches2, OpAddWatch, OpWhoAmI, OpFeed, OpCloseSession:
+		OpSetWatches2, OpAddWatch, OpWhoAmI, OpFeed, OpBranch, OpCloseSession:
 		return true
 	}
 	return false
@@ -303,7 +305,7 @@ func (op OpCode) ClientRequest() bool {
 func (op OpCode) Write() bool {
 	switch op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpDeleteContainer,
-		OpSetData, OpSetACL, OpMulti, OpReconfig, OpCreateSession, OpCloseSession:
+		OpSetData, OpSetACL, OpMulti, OpBranch, OpReconfig, OpCreateSession, OpCloseSession:
 		return true
 	}
 	return false

@@ -227,6 +227,15 @@ func goldenMultis() []golden {
 			"00000008 00 00000000 00000001 00000001 78" +
 				"00000004 00 00000000 00000001 01" + hexStat +
 				"ffffffff 00 ffffff9b ffffff9b" + hexEnd},
+		{"", &BranchRequest{
+			If: []znode.Condition{{Path: "/a", Of: znode.OfData, Is: znode.Less, Data: []byte{7}},
+				{Path: "/b", Of: znode.OfMzxid, Is: znode.Equal, Number: 8}},
+			Then: []MultiOp{{OpDelete, &DeleteRequest{Path: "/a", Version: 1}}, {OpGetData, &GetDataRequest{Path: "/b"}}},
+		},
+			"00000002" + hexA + "00000007 00000003 0000000000000000 00000001 07" +
+				hexB + "00000003 00000001 0000000000000008 ffffffff" +
+				"00000002 00 ffffffff" + hexA + "00000001 00000004 00 ffffffff" + hexB + "00" + hexEnd + hexEnd},
+		{"", &BranchResponse{Then: true, Results: []MultiResult{{Type: OpDelete}}}, "01 00000002 00 00000000" + hexEnd},
 	}
 }
 

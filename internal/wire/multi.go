@@ -92,8 +92,9 @@ func (op *MultiOp) EffectiveType() OpCode {
 type MultiRequest struct {
 	// Read selects multiRead. Decode uses it and does not set it, because only
 	// the RequestHeader has that information.
-	Read bool
-	Ops  []MultiOp
+	Read   bool
+	branch bool // a list of a BranchRequest, which allows both
+	Ops    []MultiOp
 }
 
 func (*MultiRequest) isRequest() {}
@@ -156,7 +157,7 @@ func (m *MultiRequest) Validate() error {
 }
 
 func (m *MultiRequest) allows(op OpCode) bool {
-	if m.Read {
+	if m.Read || m.branch && op.InMultiRead() {
 		return op.InMultiRead()
 	}
 	return op.InMulti()

@@ -14,7 +14,7 @@ const randomRounds = 200
 
 // allOpCodes are the numbers worth trying, known or not.
 func allOpCodes() []OpCode {
-	ops := []OpCode{OpCreateSession, OpCloseSession, OpError, 500, OpFeed}
+	ops := []OpCode{OpCreateSession, OpCloseSession, OpError, 500, OpFeed, OpBranch}
 	for op := OpCode(0); op <= 110; op++ {
 		ops = append(ops, op)
 	}
@@ -56,6 +56,16 @@ func randomize(rng *rand.Rand, rec Record) {
 		rec.Ops = randomOps(rng, rec.Read)
 	case *MultiResponse:
 		rec.Results = randomResults(rng)
+	case *BranchRequest:
+		*rec = BranchRequest{Then: append(randomOps(rng, true), randomOps(rng, false)...), Else: randomOps(rng, false)}
+		for range rng.IntN(4) {
+			c := znode.Condition{Of: znode.Attribute(1 + rng.IntN(7)), Is: znode.Relation(1 + rng.IntN(4)), Number: rng.Int64()}
+			randomizeValue(rng, reflect.ValueOf(&c.Path).Elem())
+			randomizeValue(rng, reflect.ValueOf(&c.Data).Elem())
+			rec.If = append(rec.If, c)
+		}
+	case *BranchResponse:
+		rec.Then, rec.Results = rng.IntN(2) == 0, randomResults(rng)
 	default:
 		randomizeValue(rng, reflect.ValueOf(rec).Elem())
 	}

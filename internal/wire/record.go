@@ -130,6 +130,8 @@ func newRareRequest(op OpCode) Request {
 		return new(AddWatchRequest)
 	case OpFeed:
 		return new(FeedRequest)
+	case OpBranch:
+		return new(BranchRequest)
 	}
 	return nil
 }
@@ -177,6 +179,8 @@ func NewResponse(op OpCode) Response {
 		return new(WhoAmIResponse)
 	case OpFeed:
 		return new(FeedResponse)
+	case OpBranch:
+		return new(BranchResponse)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestNewRequest_NewResponse_EveryClientRequestHasBoth(t *testing.T) {
 
 func TestOpCode_String_NamesWhatItKnows(t *testing.T) {
 	for _, op := range allOpCodes() {
-		unknown := op == 10 || op >= 23 && op <= 99 || op > 107 && op != OpFeed
+		unknown := op == 10 || op >= 23 && op <= 99 || op > 107 && op != OpFeed && op != OpBranch
 		if got := op.String()[:2] == "un"; got != unknown {
 			t.Errorf("%d is %s", int32(op), op)
 		}
@@ -42,7 +42,7 @@ func TestOpCode_Write_IsTheTransactions(t *testing.T) {
 	for _, op := range allOpCodes() {
 		want := op.InMulti() && op != OpCheck
 		switch op {
-		case OpSetACL, OpMulti, OpReconfig, OpCreateSession, OpCloseSession, OpDeleteContainer:
+		case OpSetACL, OpMulti, OpBranch, OpReconfig, OpCreateSession, OpCloseSession, OpDeleteContainer:
 			want = true
 		}
 		if op.Write() != want {
