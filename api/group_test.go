@@ -21,6 +21,9 @@ func TestGroup_MembersComeAndGo(t *testing.T) {
 	a.get(target + "/members/one").want(404).contains("shows it with the others")
 	page := a.get(target+"?limit=1").want(200).has("members.0.name", "one").has("next", "one")
 	a.get(target+"?limit=1&after="+page.text("next")).want(200).has("members.0.name", "two ü")
+	// The mark that it is not healthy is shown.
+	a.put(target+"/members/one", `{"healthy":false,"reason":"full","data":"x"}`).want(200).has("healthy", false).has("reason", "full")
+	a.get(target).want(200).has("members.0.healthy", false).has("members.0.reason", "full").has("members.1.healthy", nil)
 	// Only its owner may change it.
 	a.put(target+"/members/one", "10.0.0.9:80").want(200).has("data", "10.0.0.9:80").has("fencing_token", one.text("fencing_token"))
 	b.put(target+"/members/one", "mine").problem(403, "NOAUTH").contains(a.id)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/internal/memberdata"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -36,6 +37,14 @@ type Member struct {
 	Version      client.Version
 	Owner        client.SessionID
 }
+
+// Unhealthy is why the member's data say that it is not healthy: the mark of zk-lite join --keep, or of the function
+// Unhealthy; "" without one.
+func (m *Member) Unhealthy() string { return memberdata.Parse(m.Data).Unhealthy }
+
+// Unhealthy returns data with a mark that says that a member is not healthy, and why: JSON with healthy and reason. It
+// is for Membership.Set. HTTP shows the mark, and DNS leaves the member out.
+func Unhealthy(data []byte, reason string) []byte { return memberdata.Unhealthy(data, reason) }
 
 // Join makes this client a member of the group until Leave or the end of the
 // client. If the session is lost, it joins again. If another session has a member

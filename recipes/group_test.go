@@ -66,8 +66,13 @@ func TestGroup_Watch_JoinChangeLeave(t *testing.T) {
 	zktest.Expire(k, watcher, shared.Address) // the watcher's session is of no interest
 	k.must(dying.Close())
 	expect("b=2", "", "a=", "")
+	k.must(b.Set(k.ctx, recipes.Unhealthy([]byte("3"), "full")))
+	marked := receive(k, "a change", steps).change.Changed
+	if len(marked) != 1 || marked[0].Unhealthy() != "full" {
+		t.Fatalf("marked as not healthy are %+v, want b, because of full", marked)
+	}
 	k.must(b.Leave(k.ctx))
-	expect("", "", "b=2", "")
+	expect("", "", `b={"data":"3","healthy":false,"reason":"full"}`, "")
 	cancel()
 	k.wantErr(receive(k, "the end", steps).err, context.Canceled)
 	k.wantNoLeftovers()
@@ -186,6 +191,14 @@ func TestRegistry_RegisterUpdateLeave(t *testing.T) {
 	s = receive(k, "the update", steps)
 	if i := s.change.Instances[0]; i.ID != "i1" || i.Address != "10.0.0.2" || string(i.Payload) != `{"v":1}` {
 		t.Errorf("the instance is %+v, want i1 at 10.0.0.2 with the payload", i)
+	}
+	if list, err := r.Instances(k.ctx, "web"); err != nil || list[0].Unhealthy != "" {
+		t.Errorf("the instances are %+v (%v), want a healthy one", list, err)
+	}
+	k.must(reg.Set(k.ctx, recipes.Unhealthy([]byte(`{"address":"10.0.0.2","payload":null}`), "full")))
+	s = receive(k, "the mark", steps)
+	if i := s.change.Instances[0]; i.Unhealthy != "full" || i.Address != "10.0.0.2" {
+		t.Errorf("the instance is %+v, want one at 10.0.0.2 that is not healthy, because of full", i)
 	}
 	_, _, err = c.Create(k.ctx, k.path("services/web/bad"), []byte("{"), client.Ephemeral)
 	k.must(err)

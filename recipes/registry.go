@@ -49,6 +49,8 @@ type Instance struct {
 
 	// FencingToken is the zxid of the registration, not part of the data.
 	FencingToken int64 `json:"-"`
+	// Unhealthy is that of the Member, for those who read.
+	Unhealthy string `json:"-"`
 }
 
 // RegisteredAt is when the instance was registered, by its own clock.
@@ -171,6 +173,7 @@ func (r *Registry) decode(service string, members []Member) ([]Instance, error) 
 			continue
 		}
 		i.Service, i.ID, i.FencingToken = service, m.Name, m.FencingToken // where it is, is what it is
+		i.Unhealthy = m.Unhealthy()
 		list = append(list, i)
 	}
 	return list, errors.Join(bad...)

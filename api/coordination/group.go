@@ -6,6 +6,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/memberdata"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -18,7 +19,20 @@ type groupMember struct {
 	FencingToken string `json:"fencing_token,omitempty"`
 	Since        string `json:"since,omitempty"`
 	rest.Content
-	Error string `json:"error,omitempty"` // why it may not be read
+	Healthy *bool  `json:"healthy,omitempty"` // false if its data have the mark; else left out
+	Reason  string `json:"reason,omitempty"`  // why it is not healthy
+	Error   string `json:"error,omitempty"`   // why it may not be read
+}
+
+// show fills in the data, and what they say of the member's health.
+func (m *groupMember) show(c rest.Content) {
+	m.Content = c
+	if c.Data == nil {
+		return
+	}
+	if m.Reason = memberdata.Parse([]byte(*c.Data)).Unhealthy; m.Reason != "" { // base64 is never the mark
+		m.Healthy = new(bool)
+	}
 }
 
 // groupBody is a page of a group.
@@ -52,9 +66,8 @@ func getGroup(q *rest.Request) error {
 		return rest.Fail(p.Code, path)
 	}
 	for _, b := range p.Children {
-		m := groupMember{
-			Name: b.Name, Path: znode.Join(path, b.Name), Content: b.Content, Error: b.Error,
-		}
+		m := groupMember{Name: b.Name, Path: znode.Join(path, b.Name), Error: b.Error}
+		m.show(b.Content)
 		if b.Stat != nil {
 			m.Session, m.FencingToken = b.Stat.EphemeralOwner, fencingToken(b.Czxid)
 			m.Since = timeText(b.Stat.Ctime)
@@ -140,10 +153,12 @@ func joinGroup(q *rest.Request) error {
 		if err != nil {
 			return err
 		}
-		return q.Answer(status, groupMember{
+		m := groupMember{
 			Name: znode.Base(path), Path: path, Session: q.Session.String(),
-			FencingToken: fencingToken(r.Stat.Czxid), Since: timeText(r.Stat.Ctime), Content: rest.ContentOf(data),
-		})
+			FencingToken: fencingToken(r.Stat.Czxid), Since: timeText(r.Stat.Ctime),
+		}
+		m.show(rest.ContentOf(data))
+		return q.Answer(status, m)
 	}
 	return rest.TooMany(1, "%s: it is created and deleted too often by others", path)
 }
