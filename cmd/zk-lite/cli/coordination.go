@@ -13,7 +13,6 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/supervise"
 	"github.com/zk-lite/zk-lite/recipes"
-	"github.com/zk-lite/zk-lite/znode"
 )
 
 func lockCommand(g *globals) *cobra.Command {
@@ -141,80 +140,11 @@ The election is Curator's LeaderLatch.`,
 	})
 }
 
-func joinCommand(g *globals) *cobra.Command {
-	var o workOptions
-	c := &cobra.Command{
-		Use:   "join [flags] PATH NAME [-- COMMAND [ARGS...]]",
-		Short: "Be a member of a group, while a command runs",
-		Long: `Be the member NAME of the group PATH while the command runs; without a command, until
-interrupted. The member is the ephemeral znode PATH/NAME with the data of --data; it
-is created again when the session is lost. While another session has a member of that
-name, join waits. The exit code is the command's, which finds the path of the member
-in ZK_LITE_MEMBER.
-
-Groups are Curator's GroupMember.`,
-		Example: `  zk-lite join /app/workers "$HOSTNAME"
-  zk-lite join /app/web w1 --data http://10.0.0.1:8080 -- ./serve`,
-		DisableFlagsInUseLine: true, // none may follow --
-		Args:                  workArgs(2, false),
-	}
-	o.bind(g, c, false)
-	g.completePaths(c, 1)
-	return g.command(c, func(c *cobra.Command, args []string) error {
-		path := znode.Join(args[0], args[1])
-		if err := checkPath(path); err != nil {
-			return err
-		}
-		if znode.Parent(path) != args[0] {
-			return usagef("NAME %q: want a name, not a path", args[1])
-		}
-		return g.withSession(c, func(ctx context.Context, cl *client.Client) error {
-			m, err := recipes.NewGroup(cl, args[0]).Join(ctx, args[1], []byte(o.name()))
-			if err != nil {
-				if interrupted(ctx, err) {
-					return nil
-				}
-				return err
-			}
-			fmt.Fprintf(c.ErrOrStderr(), "joined: %s\n", m.Path())
-			err = o.runJoined(ctx, m, args[2:])
-			release(ctx, c, m.Leave)
-			return err
-		})
-	})
-}
-
 // workOptions are the flags of the commands that run others.
 type workOptions struct {
 	data   string
 	grace  time.Duration
 	strict bool
-}
-
-// runJoined runs the command, or waits, while the membership is kept.
-func (o *workOptions) runJoined(ctx context.Context, m *recipes.Membership, args []string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var err error
-	if len(args) == 0 {
-		select {
-		case <-ctx.Done():
-		case <-m.Done():
-		}
-	} else {
-		go func() {
-			select {
-			case <-m.Done():
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		err = o.run(ctx, args, memberVariable+"="+m.Path())
-	}
-	if lost := m.Err(); lost != nil {
-		return fmt.Errorf("%s is not a member any more: %w", m.Path(), lost)
-	}
-	return err
 }
 
 // defaultGrace is how long a command may take to end after SIGTERM.
