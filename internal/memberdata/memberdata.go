@@ -14,6 +14,7 @@
 package memberdata
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/netip"
 	"net/url"
@@ -164,9 +165,11 @@ const maxReason = MaxBytes/6 - 100
 
 // encode cannot fail: it has text, bools, and objects that were decoded.
 func encode(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // people read it
+	if err := e.Encode(v); err != nil {
 		panic(err)
 	}
-	return b
+	return bytes.TrimSpace(b.Bytes())
 }

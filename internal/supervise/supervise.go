@@ -33,6 +33,8 @@ type Command struct {
 	// OwnGroup runs the command in a process group of its own, so that signals also reach its
 	// children. A command that uses the terminal must stay in the terminal's group.
 	OwnGroup bool
+	// NoRest kills what is left of its own group when it has ended, whether or not ctx has.
+	NoRest bool
 	// Files are standard input, output and error; nil is nothing.
 	Files [3]*os.File
 }
@@ -40,7 +42,7 @@ type Command struct {
 // Run runs a command and returns its exit code: 128 and the number of the signal if one ended
 // it, 127 or 126 with an error if it could not be started. When ctx ends, the command gets
 // SIGTERM, and SIGKILL after the grace. If it has a process group of its own, its remaining
-// processes are killed when it has ended.
+// processes are then killed when it has ended.
 //
 // On Linux the command is killed if this process dies.
 func Run(ctx context.Context, c *Command) (int, error) {
@@ -69,6 +71,9 @@ func Run(ctx context.Context, c *Command) (int, error) {
 	}
 	select {
 	case err := <-ended:
+		if c.NoRest {
+			kill(cmd, c.OwnGroup)
+		}
 		return exitCode(cmd, err)
 	case <-ctx.Done():
 	}

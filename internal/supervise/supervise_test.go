@@ -4,9 +4,12 @@ package supervise
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -68,5 +71,39 @@ func TestRun_ContextEnds_KillsAfterTheGrace(t *testing.T) {
 		Command{Grace: 50 * time.Millisecond, OwnGroup: true})
 	if code != 137 || time.Since(begin) > 20*time.Second {
 		t.Errorf("code %d after %v", code, time.Since(begin))
+	}
+}
+
+// What a command leaves behind in its group is killed with NoRest, and lives on without it.
+func TestRun_NoRest(t *testing.T) {
+	for _, noRest := range []bool{true, false} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		code, err := Run(t.Context(), &Command{
+			Args: []string{"sh", "-c", "sleep 600 & echo $!"}, OwnGroup: true, NoRest: noRest, Files: [3]*os.File{nil, w, w},
+		})
+		w.Close()
+		if code != 0 || err != nil {
+			t.Fatalf("code %d, error %v; want 0, none", code, err)
+		}
+		limit := time.Minute // the end of the pipe comes with that of sleep
+		if !noRest {
+			limit = 100 * time.Millisecond
+		}
+		if err := r.SetReadDeadline(time.Now().Add(limit)); err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(r)
+		if ended := err == nil; ended != noRest {
+			t.Errorf("NoRest is %t: the child has ended: %t (%v)", noRest, ended, err)
+		}
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(said))); err != nil {
+			t.Errorf("the command said %q", said)
+		} else if !noRest {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 }
