@@ -72,7 +72,7 @@ var layers = []struct {
 	{8, "consensus", []string{"consensus/selfcheck", "consensus/peerkeys", "consensus/state", "consensus/forward", "consensus/membership", "consensus/transport", "consensus/transport/mux", "consensus/raftlogger", "consensus/storage", "internal/crash", "internal/histogram", "internal/repeats", "session", "znode", "consensus/leadership", "consensus/founding", "migration/seed"}, "agreement knows no clients"},
 	{4, "client/...", []string{"internal/digestmd5", "internal/fifo", "internal/wire", "internal/jute", "internal/tlsfiles", "znode", "client/..."}, "the client is a library of its own"},
 	{7, "consensus/founding", []string{"migration/seed", "consensus/membership", "consensus/peerkeys", "consensus/state", "consensus/storage", "consensus/transport", "consensus/transport/mux", "internal/durable"}, "the first start; changes of an ensemble that exists are membership's"},
-	{9, "server/changes", []string{"watch", "znode"}, "the record of changes; the server applies them"},
+	{9, "server/changes", []string{"internal/fault", "watch", "znode"}, "the record of changes; the server applies them"},
 	{9, "server/audit", []string{"consensus/state", "znode"}, "writes lines about requests; the request path passes it all facts"},
 	{9, "server/auth", []string{"internal/follow", "znode"}, "authenticates clients; ACLs decide what they may do"},
 	{9, "server/backup", []string{"consensus", "consensus/forward", "consensus/membership", "consensus/state", "consensus/state/backup", "internal/durable", "internal/supervise", "znode"}, "takes backups and sends them into the log; the state machine restores them"},

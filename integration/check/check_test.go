@@ -331,3 +331,52 @@ func TestGuarantees_AreNamedInTheDocs(t *testing.T) {
 		t.Errorf("only %d names were found: the pattern does not fit any more", found)
 	}
 }
+
+// A feed that loses, repeats, reorders or alters a change is found, and so is a listing that is not that of its zxid.
+func TestFeeds(t *testing.T) {
+	history := func() *History {
+		b := newBuilder()
+		b.change(znode.EventCreated, "/a", "0", 1)
+		b.change(znode.EventCreated, "/a/b", "1", 2)
+		b.change(znode.EventCreated, "/ab", "2", 2)
+		b.change(znode.EventDataChanged, "/a/b", "3", 3)
+		b.change(znode.EventDataChanged, "/a", "4", 4)
+		b.change(znode.EventDeleted, "/a/b", "", 4)
+		b.change(znode.EventCreated, "/a/c", "5", 6)
+		at := func(i int, value, before string) Fed {
+			f := Fed{Change: b.h.Changes[i], Before: before, Server: i % 3}
+			f.Value = value
+			return f
+		}
+		b.h.Feeds = []Feed{
+			{Path: "/a", Since: 2, UpTo: 5, Start: map[string]string{"/a": "0", "/a/b": "1"},
+				Got: []Fed{at(3, "3", "1"), at(4, "4", "0"), at(5, "3", "")}},
+			{Path: "/", Since: 6, UpTo: 9, Start: map[string]string{"/a": "4", "/ab": "2", "/a/c": "5"}},
+		}
+		return &b.h
+	}
+	if list := Feeds(history()); len(list) > 0 {
+		t.Errorf("a good history: %v", list)
+	}
+	for what, spoil := range map[string]func(f *Feed){
+		"the first is missing":      func(f *Feed) { f.Got = f.Got[1:] },
+		"the last is missing":       func(f *Feed) { f.Got = f.Got[:2] },
+		"half a transaction":        func(f *Feed) { f.Got = slices.Delete(f.Got, 1, 2) },
+		"one comes again":           func(f *Feed) { f.Got = append(f.Got, f.Got[2]) },
+		"another order":             func(f *Feed) { f.Got[1], f.Got[2] = f.Got[2], f.Got[1] },
+		"another value":             func(f *Feed) { f.Got[0].Value = "4" },
+		"another value before":      func(f *Feed) { f.Got[0].Before = "" },
+		"not the last value":        func(f *Feed) { f.Got[2].Value = "" },
+		"an old listing":            func(f *Feed) { delete(f.Start, "/a/b") },
+		"a listing with more":       func(f *Feed) { f.Start["/a/d"] = "" },
+		"a listing of other values": func(f *Feed) { f.Start["/a"] = "4" },
+		"further than it got":       func(f *Feed) { f.UpTo = 6 },
+		"not so far":                func(f *Feed) { f.UpTo = 3 },
+	} {
+		h := history()
+		spoil(&h.Feeds[0])
+		if list := Feeds(h); len(list) == 0 || list[0].Guarantee != "Resuming" {
+			t.Errorf("%s: %v, want a violation", what, list)
+		}
+	}
+}

@@ -13,6 +13,7 @@ type History struct {
 	Sessions []Session
 	Holds    []Hold
 	Uses     []Use
+	Feeds    []Feed
 	// Changes is every edit of the tree in the order of the log, as one replica has applied it. If
 	// nil, rules that need the whole truth are left out.
 	Changes []Change

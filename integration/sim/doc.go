@@ -8,8 +8,8 @@
 // # What is real
 //
 // The consensus node with hashicorp/raft and the peer transport, raft's log in package raftlog, the
-// state machine, sessions, watches and the request path of package server. Clients use what the
-// listeners use: server.Conn.
+// state machine, sessions, watches, feeds and the request path of package server. Clients use what the
+// listeners use: server.Conn, and of feeds the record of changes and its streams.
 //
 // # What is simulated
 //

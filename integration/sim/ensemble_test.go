@@ -157,6 +157,7 @@ func (m *machine) boot() error {
 		ID: state.ServerID(m.i), Tick: tick, MinSessionTimeout: minTimeout,
 		MaxSessionTimeout: maxTimeout, Grace: grace, Logger: logger, ExtendedTypes: true,
 		Reap:          server.ReapConfig{Interval: reapInterval},
+		ChangesWindow: w.opt.changes,
 		LocalSessions: w.opt.local, UpgradeLocalSessions: w.opt.local,
 	})
 	h := &handler{Handler: l.srv.Handler(), life: l, reader: w.truth.reader(m.i)}

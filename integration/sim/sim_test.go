@@ -30,6 +30,7 @@ type options struct {
 	think            int                // ms between two rounds of a client, at most
 	pipeline         int                // requests at once, at most
 	snapshot         int                // commands between snapshots
+	changes          int64              // bytes of changes that a server keeps; 0: the default
 	disks            []slowdisk.Profile // of the servers; the last is that of all that follow
 
 	noPush, noOverlap, noFailover bool
@@ -50,6 +51,7 @@ func optionsOf(seed uint64) options {
 		}
 	}
 	o.snapshot = []int{100_000, 2000, 300}[seed%3]
+	o.changes = []int64{0, 100_000, 10_000}[seed/3%3]
 	if seed%2 == 0 {
 		o.think = 80
 	}
@@ -160,7 +162,7 @@ func simulate(t *testing.T, opt options, seed uint64) outcome {
 	out.Linear = stats
 	out.Violations = append(out.Violations, linear...)
 	for _, judge := range []func(*check.History) []check.Violation{
-		check.Sessions, check.Once, check.Watches, check.Ephemerals, check.Sequences, check.Tokens,
+		check.Sessions, check.Once, check.Watches, check.Ephemerals, check.Sequences, check.Tokens, check.Feeds,
 	} {
 		out.Violations = append(out.Violations, judge(h)...)
 	}
@@ -228,6 +230,12 @@ func live(w *world) (outcome, *check.History) {
 		c := newClient(w, i+1, stop)
 		clients.Go(c.run)
 	}
+	var following []*follower
+	for i := range followers {
+		f := newFollower(w, i)
+		following = append(following, f)
+		clients.Go(func() { f.run(stop) })
+	}
 	w.harass(w.opt.duration)
 	w.heal()
 	w.complete()
@@ -240,6 +248,9 @@ func live(w *world) (outcome, *check.History) {
 	clients.Wait()
 	w.reaped()
 	final, zxid := w.agree()
+	for _, f := range following {
+		f.finish(zxid)
+	}
 	out.Virtual = w.now()
 	for _, m := range w.servers {
 		m.busy <- struct{}{}
@@ -249,6 +260,7 @@ func live(w *world) (outcome, *check.History) {
 	w.ended.Wait()
 	maps.Copy(out.Counts, w.net.counts)
 	h := w.history(final, zxid)
+	h.Feeds = feeds(following, zxid, out.Counts)
 	out.Violations = append(w.record.violations, w.compare(h)...)
 	return out, h
 }

@@ -44,6 +44,8 @@ const (
 	ShortLife Fault = "short-life"
 	// NeverReap: expired znodes are not removed (Expiring znodes).
 	NeverReap Fault = "never-reap"
+	// HideGap: a server whose state was replaced continues feeds from before (Resuming).
+	HideGap Fault = "hide-gap"
 )
 
 // All lists the faults.
@@ -51,6 +53,6 @@ func All() []Fault {
 	return []Fault{
 		AckBeforeQuorum, AckBeforeDisk, DropDedupe, ReadBeforeWrite, WatchAfterReply, SkipEphemeral,
 		ReuseSequence, ForgetVote, ExpireEarly, ForgetOwner, SyncWithoutLog, HalfMulti, IgnoreConditions,
-		ForgetRights, ShortLife, NeverReap,
+		ForgetRights, ShortLife, NeverReap, HideGap,
 	}
 }

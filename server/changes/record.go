@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -177,6 +178,9 @@ func (r *record) author(x *znode.Txn) *Author {
 // clear forgets everything: the state has been replaced by one of that zxid.
 func (r *record) clear(zxid znode.Zxid) {
 	*r = record{window: r.window, floor: zxid, newest: zxid, restart: r.restart + 1}
+	if fault.On(fault.HideGap) {
+		r.floor = 0
+	}
 }
 
 // oldest is the number of the oldest change in the record.
