@@ -48,6 +48,7 @@ type View struct {
 	watches *watch.Manager
 	local   *LocalSessions
 	changes *changes.Feed
+	fresh   *Freshness
 	times   *forward.Times // of the entry that is being applied; nil: none is
 }
 
@@ -68,6 +69,9 @@ func (v *View) Local() *LocalSessions { return v.local }
 
 // Changes returns the changes that this server remembers.
 func (v *View) Changes() *changes.Feed { return v.changes }
+
+// Fresh returns how old this view may be.
+func (v *View) Fresh() *Freshness { return v.fresh }
 
 // Watches returns the watches of this server's connections.
 func (v *View) Watches() *watch.Manager { return v.watches }

@@ -110,6 +110,7 @@ type Server struct {
 	sessions    *session.Tracker
 	local       *LocalSessions
 	catchUp     catchingUp
+	fresh       Freshness
 	progress    progress
 	nextShard   atomic.Uint32
 	nextSession atomic.Int64
@@ -140,14 +141,14 @@ func New(cfg Config) *Server {
 	if cfg.EnforceQuota {
 		s.flags |= state.FlagEnforceQuota
 	}
-	s.admission.srv, s.catchUp.srv = s, s
+	s.admission.srv, s.catchUp.srv, s.fresh.srv = s, s, s
 	s.Source, s.local = newSource(s), newLocalSessions(s)
 	s.handler.srv = s
 	s.current = View{machine: state.New(), watches: s.watches, local: s.local}
 	s.changes = changes.NewFeed(func(visit func(znode.Zxid)) {
 		s.View(func(v *View) { visit(v.Zxid()) })
 	}, s.stop, cmp.Or(cfg.ChangesWindow, changes.DefaultWindow))
-	s.current.changes = s.changes
+	s.current.changes, s.current.fresh = s.changes, &s.fresh
 	s.restorer = backup.NewRestorer(s, cfg.Logger)
 	s.expired = insight.NewExpirations(cfg.ID, cfg.Logger)
 	s.slow = insight.NewSlowLog(insight.SlowConfig{Threshold: cfg.SlowRequest, Logger: cfg.Logger, Server: s})

@@ -232,18 +232,7 @@ func (s *Server) CheckSession(
 // Barrier waits until this server has applied everything that was acknowledged by
 // any server before the call.
 func (s *Server) Barrier(ctx context.Context) error {
-	c := &state.Command{Op: state.OpSync}
-	if s.Source.on.Load() { // ZooKeeper's leader is asked
-		if s.Source.Lost() {
-			return ErrSourceLost
-		}
-		id, err := s.Source.ownSession(ctx)
-		if err != nil {
-			return err
-		}
-		c.Session, c.Flags = id, state.FlagAnyServer
-	}
-	_, err := s.Do(ctx, c)
+	_, err := s.fresh.Within(ctx, 0)
 	return err
 }
 

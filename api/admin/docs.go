@@ -156,7 +156,7 @@ func completeOperation(path, method string, op object) {
 		common = append(common, "401")
 	} else if strings.HasPrefix(path, "/v1/") {
 		list, _ := op["parameters"].([]any)
-		names := []string{"consistency", "min_zxid", "session"}
+		names := []string{"consistency", "min_zxid", "max_stale", "session"}
 		common = append(common, "401", "410", "429", "503")
 		if method != "get" {
 			names = append(names, "key")
@@ -188,6 +188,7 @@ func addHeaders(response object) {
 	}
 	for _, name := range []string{
 		rest.HeaderZxid, rest.HeaderConsistency, rest.HeaderServer, rest.HeaderLeader, rest.HeaderReplayed,
+		rest.HeaderMaxStale,
 	} {
 		headers[name] = ref("headers", name)
 	}

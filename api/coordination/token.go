@@ -60,7 +60,7 @@ func checkFencingToken(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
-	if !q.Query.Has("consistency") {
+	if !q.Query.Has("consistency") && !q.Query.Has("max_stale") {
 		if err := q.Barrier(); err != nil {
 			return err
 		}

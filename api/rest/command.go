@@ -244,6 +244,10 @@ func waitForConsistency(q *Request) error {
 		return err
 	}
 	switch want := q.Query.Text("consistency"); {
+	case q.Query.Has("max_stale"):
+		if err := boundStaleness(q); err != nil {
+			return err
+		}
 	case want == ConsistencyLinearizable:
 		if err := q.Barrier(); err != nil {
 			return err
@@ -288,8 +292,47 @@ func (q *Request) WaitForZxid(min znode.Zxid) (now znode.Zxid, err error) {
 	return q.Zxid(), nil
 }
 
+// maxMaxStale bounds max_stale=.
+const maxMaxStale = 24 * time.Hour
+
+// boundStaleness makes sure that this server's state contains everything that was acknowledged max_stale= before the
+// request came.
+func boundStaleness(q *Request) error {
+	if q.Query.Has("consistency") {
+		return BadRequest("max_stale", "it cannot be combined with consistency; max_stale=0s is linearizable")
+	}
+	most, err := q.Query.Duration("max_stale", 0, 0, maxMaxStale)
+	if err != nil {
+		return err
+	}
+	var fresh *server.Freshness
+	q.View(func(v *server.View) { fresh = v.Fresh() })
+	known := false
+	if q.asOf, known = fresh.Known(most); known {
+		return nil
+	}
+	age := "of any age"
+	if q.asOf.Known() {
+		age = q.asOf.Age().Truncate(time.Millisecond).String() + " old"
+	}
+	q.asOf = server.Moment{}
+	err = barrier(q, func(ctx context.Context) (err error) {
+		q.asOf, err = fresh.Within(ctx, most)
+		return err
+	})
+	var p *Problem
+	if errors.As(err, &p) && p.Status == http.StatusServiceUnavailable {
+		p.Title, p.Param = "too stale", "max_stale"
+		p.Detail = "max_stale: this server's state may be " + age + ": " + p.Detail
+		p.Hint = "try again, at another server, or with a larger max_stale; consistency=local reads what this server has"
+	}
+	return err
+}
+
 // Barrier waits until this server has applied all that was acknowledged before.
-func (q *Request) Barrier() error {
+func (q *Request) Barrier() error { return barrier(q, q.Core.Server.Barrier) }
+
+func barrier(q *Request, wait func(context.Context) error) error {
 	if !q.Core.Server.Serving() {
 		return q.Core.NotServing()
 	}
@@ -298,7 +341,7 @@ func (q *Request) Barrier() error {
 		return err
 	}
 	defer release()
-	switch err := q.Core.Server.Barrier(q.Context); {
+	switch err := wait(q.Context); {
 	case errors.Is(err, server.ErrSourceLost):
 		return Unavailable(err.Error())
 	case err != nil:

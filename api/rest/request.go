@@ -18,6 +18,7 @@ import (
 const (
 	HeaderZxid        = "Zk-Zxid"        // the state that the answer shows
 	HeaderConsistency = "Zk-Consistency" // what the answer really had
+	HeaderMaxStale    = "Zk-Max-Stale"   // with max_stale=: how old the answer's state may be
 	HeaderServer      = "Zk-Server"      // the id of the server that answers
 	HeaderLeader      = "Zk-Leader"      // the id of the leader, or "none"
 	HeaderSession     = "Zk-Session"     // of requests: <id>.<secret>
@@ -46,6 +47,8 @@ type Request struct {
 	administers bool      // NeedAdministrator has let it pass
 	commands    int       // sent so far
 	body        *heldBody // nil: Body was not called
+	// asOf is a moment before which everything that was acknowledged is in the state, if the request asks for one.
+	asOf server.Moment
 
 	arrived time.Time     // when its headers had arrived
 	metrics *routeMetrics // where it is counted: its operation's, once that is known
@@ -70,7 +73,7 @@ var steps = []step{
 	identify,           // 401; the identities of address, certificate and Authorization
 	forwardToServer,    // ?server=N: another server answers
 	readKey,            // Idempotency-Key
-	waitForConsistency, // ?consistency= and ?min_zxid=; 503 without a majority
+	waitForConsistency, // ?consistency=, ?max_stale= and ?min_zxid=; 503 without a majority
 	readSession,        // proves Zk-Session, and keeps that session alive
 	checkAdministrator, // 401, 403 for operations that are for administrators
 	handle,             // the operation
@@ -213,6 +216,10 @@ func (q *Request) SendBytes(status int, contentType string, body []byte) {
 func (q *Request) Begin(status int) {
 	if q.W.Header()[HeaderZxid] == nil { // nothing of the state is in the answer
 		q.Zxid()
+	}
+	if q.asOf.Known() { // here, as the state has been read by now
+		age := (q.asOf.Age() + time.Millisecond - 1).Truncate(time.Millisecond)
+		q.W.Header().Set(HeaderMaxStale, age.String())
 	}
 	q.begun = time.Now()
 	q.metrics.count(status, q.begun.Sub(q.arrived))

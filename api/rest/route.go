@@ -57,7 +57,7 @@ func LocalOp(method, pattern string, handle func(*Request) error, params ...stri
 }
 
 // CommonParams are the query parameters of every operation that is not local.
-var CommonParams = [...]string{"consistency", "min_zxid"}
+var CommonParams = [...]string{"consistency", "min_zxid", "max_stale"}
 
 // repeatable are the parameters that may be given more than once.
 func repeatable(name string) bool { return name == "watch" || name == "name" || name == "identity" }
