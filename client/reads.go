@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -210,5 +211,26 @@ func (c *Client) Sync(ctx context.Context, path string) error {
 func (a Async) Sync(ctx context.Context, path string) *Pending[struct{}] {
 	o := newOp[wire.SyncRequest](a.c, wire.OpSync, noResult)
 	o.req = wire.SyncRequest{Path: o.fullPath(path)}
+	return o.submit(ctx)
+}
+
+// SyncWithin is Sync for reads that may be old: later reads see every write that any client saw acknowledged maxStale
+// before the call. The server answers at once if it knows that its state is that new, and otherwise syncs; it does not
+// trust its leader's word. staleness is how old its state was at most when it answered.
+//
+// It holds, as Sync does, as long as the connection does. Errors: ErrUnimplemented of a server that is not zk-lite.
+func (c *Client) SyncWithin(ctx context.Context, maxStale time.Duration) (staleness time.Duration, err error) {
+	return read(ctx, func() *Pending[time.Duration] { return c.Async().SyncWithin(ctx, maxStale) })
+}
+
+// SyncWithin is Client.SyncWithin without waiting for the answer. Its promise holds for reads that are submitted after
+// it.
+func (a Async) SyncWithin(ctx context.Context, maxStale time.Duration) *Pending[time.Duration] {
+	o := newOp[wire.SyncWithinRequest](a.c, wire.OpSyncWithin, func(_ *call, r *jute.Reader) time.Duration {
+		var resp wire.SyncWithinResponse
+		resp.Decode(r)
+		return resp.Staleness
+	})
+	o.req = wire.SyncWithinRequest{MaxStale: maxStale}
 	return o.submit(ctx)
 }

@@ -62,6 +62,7 @@ func everyRequest() [][]byte {
 		Then: []wire.MultiOp{op(wire.OpGetData, &wire.GetDataRequest{Path: "/"}), op(wire.OpSetData, set("/"))},
 		Else: []wire.MultiOp{op(wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/"})},
 	})
+	add(wire.OpSyncWithin, &wire.SyncWithinRequest{MaxStale: 1})
 	add(wire.OpWhoAmI, nil)
 	add(wire.OpCloseSession, nil)
 	return all

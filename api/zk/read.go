@@ -3,7 +3,9 @@ package zk
 import (
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/watch"
@@ -174,4 +176,26 @@ func appendRead(b []byte, v *server.View, op *wire.MultiOp, code znode.Error) []
 	names, _, _ := v.Tree().Children(path, super)
 	x := wire.GetChildrenResponse{Children: names}
 	return x.Append(b)
+}
+
+// syncWithin makes the request a sync, if this server does not know that its state is new enough. Those of other
+// connections that wait are not joined: this one keeps its place among its connection's requests.
+func (r *request) syncWithin(maxStale time.Duration) {
+	if maxStale < 0 {
+		r.refuse(znode.ErrBadArguments)
+		return
+	}
+	var fresh *server.Freshness
+	r.c.listener.srv.View(func(v *server.View) { fresh = v.Fresh() })
+	known := false
+	if r.asOf, known = fresh.Known(maxStale); !known {
+		r.barrier = fresh.Begin()
+		r.cmd.Op = state.OpSync
+	}
+}
+
+// answerStaleness says how old the state is at most now that the reply is made.
+func (r *request) answerStaleness(zxid znode.Zxid, code znode.Error) {
+	body := wire.SyncWithinResponse{Staleness: r.asOf.Age()}
+	r.reply(zxid, code, body.Append)
 }

@@ -48,6 +48,11 @@ func (r *request) answer(v *server.View, x *state.Result) {
 	case wire.OpSync:
 		body := wire.SyncResponse{Path: r.path}
 		r.reply(x.Zxid, x.Code, body.Append)
+	case wire.OpSyncWithin:
+		if x.Code == znode.OK {
+			r.asOf = v.Fresh().Applied(r.barrier)
+		}
+		r.answerStaleness(x.Zxid, x.Code)
 	case wire.OpReconfig:
 		r.answerReconfig(v, x)
 	case wire.OpMulti:

@@ -32,6 +32,8 @@ type request struct {
 	watcher znode.WatcherType // of checkWatches and removeWatches
 	cmd     state.Command     // of a write
 	body    wire.Request      // of the rarer reads
+	barrier *server.Barrier   // of syncWithin, if it goes through the log
+	asOf    server.Moment     // of syncWithin, if it does not
 	types   []wire.OpCode     // of a multi's results
 
 	result *state.Result  // of a write, during Done
@@ -107,6 +109,11 @@ func (r *request) decode(rd *jute.Reader) bool {
 		var q wire.RemoveWatchesRequest
 		q.Decode(rd)
 		r.path, r.watcher = q.Path, q.Type
+	case wire.OpSyncWithin:
+		var q wire.SyncWithinRequest
+		if q.Decode(rd); rd.Err() == nil {
+			r.syncWithin(q.MaxStale)
+		}
 	case wire.OpReconfig:
 		var q wire.ReconfigRequest
 		if q.Decode(rd); rd.Err() == nil {
@@ -289,6 +296,8 @@ func (r *request) Read(v *server.View) {
 		r.multiRead(v)
 	case wire.OpFeed:
 		r.feed(v)
+	case wire.OpSyncWithin:
+		r.answerStaleness(v.Zxid(), znode.OK)
 	case wire.OpAddWatch:
 		r.addWatch(v)
 	case wire.OpCheckWatches, wire.OpRemoveWatches:

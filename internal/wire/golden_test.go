@@ -169,6 +169,8 @@ func goldenResponses() []golden {
 				"00000006 646967657374 00000003 626f62"},
 		{"", &FeedRequest{Path: "/a", Since: 7, Events: 2, Modes: 3, Before: true},
 			hexA + "0000000000000007 00000002 00000003 01"},
+		{"", &SyncWithinRequest{MaxStale: 258}, "0000000000000102"},
+		{"", &SyncWithinResponse{Staleness: 258}, "0000000000000102"},
 		{"", &FeedResponse{Zxid: 9, More: true, Transactions: []FeedTransaction{{Zxid: 8, TimeMillis: 7, Session: 6,
 			Author: []ClientInfo{{AuthScheme: "digest", User: "bob"}}, Trace: "t", Changes: []FeedChange{
 				{Type: 3, Path: "/b", Mode: 1, Data: []byte("x"), Stat: goldenStat}}}}},

@@ -132,6 +132,8 @@ func newRareRequest(op OpCode) Request {
 		return new(FeedRequest)
 	case OpBranch:
 		return new(BranchRequest)
+	case OpSyncWithin:
+		return new(SyncWithinRequest)
 	}
 	return nil
 }
@@ -181,6 +183,8 @@ func NewResponse(op OpCode) Response {
 		return new(FeedResponse)
 	case OpBranch:
 		return new(BranchResponse)
+	case OpSyncWithin:
+		return new(SyncWithinResponse)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"time"
+
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -290,3 +292,26 @@ func (c *ReconfigResponse) Decode(r *jute.Reader) {
 	c.Data = r.Buffer()
 	DecodeStat(r, &c.Stat)
 }
+
+// SyncWithinRequest is the body of syncWithin, which is a sync unless the server's state is known to have everything
+// that was acknowledged MaxStale ago.
+type SyncWithinRequest struct{ MaxStale time.Duration }
+
+func (*SyncWithinRequest) isRequest() {}
+
+// Append appends the record to b.
+func (q *SyncWithinRequest) Append(b []byte) []byte { return jute.AppendInt64(b, int64(q.MaxStale)) }
+
+// Decode reads the record.
+func (q *SyncWithinRequest) Decode(r *jute.Reader) { q.MaxStale = time.Duration(r.Int64()) }
+
+// SyncWithinResponse is the reply to syncWithin: the state has everything that was acknowledged so long before.
+type SyncWithinResponse struct{ Staleness time.Duration }
+
+func (*SyncWithinResponse) isResponse() {}
+
+// Append appends the record to b.
+func (p *SyncWithinResponse) Append(b []byte) []byte { return jute.AppendInt64(b, int64(p.Staleness)) }
+
+// Decode reads the record.
+func (p *SyncWithinResponse) Decode(r *jute.Reader) { p.Staleness = time.Duration(r.Int64()) }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -348,22 +349,41 @@ permission admin the server hides the hashes of digests.`,
 }
 
 func syncCommand(g *globals) *cobra.Command {
+	var maxStale time.Duration
 	c := &cobra.Command{
 		Use:   "sync [PATH]",
 		Short: "Wait until the server has caught up with the leader",
 		Long: `Wait until the server that this command is connected to has every write that
 was acknowledged before. Useful in the shell, before reads; other commands open a
-connection of their own.`,
-		Example: `  zk-lite sync`,
-		Args:    argCount(0, 1, 0),
+connection of their own.
+
+With --max-stale, which servers of zk-lite have, do not wait if the server knows that it
+has every write that was acknowledged so long ago, and print how old its state may be.`,
+		Example: `  zk-lite sync
+  zk-lite sync --max-stale 500ms`,
+		Args: argCount(0, 1, 0),
 	}
+	c.Flags().DurationVar(&maxStale, "max-stale", 0, "how old the server's state may be")
 	g.completePaths(c, 1)
 	return g.command(c, func(c *cobra.Command, args []string) error {
 		path := append(args, "/")[0]
 		if err := checkPath(path); err != nil {
 			return err
 		}
+		if maxStale < 0 {
+			return usagef("--max-stale %v: want 0 or more", maxStale)
+		}
 		return g.withClient(c, func(ctx context.Context, cl *client.Client) error {
+			if c.Flags().Changed("max-stale") {
+				age, err := cl.SyncWithin(ctx, maxStale)
+				if err == nil && g.output.json() {
+					return writeJSON(c.OutOrStdout(), map[string]any{"staleness": age.String()})
+				}
+				if err == nil {
+					fmt.Fprintf(c.OutOrStdout(), "at most %v old\n", age)
+				}
+				return err
+			}
 			err := cl.Sync(ctx, path)
 			if err == nil && g.output.json() {
 				err = writeJSON(c.OutOrStdout(), map[string]any{"path": path})
