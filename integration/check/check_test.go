@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -272,6 +273,40 @@ func TestLinearizable_Multi_TiesZnodesTogether(t *testing.T) {
 	v, _ := Linearizable(&b.h)
 	if len(v) == 0 || !strings.Contains(v[0].String(), "/a, /b") {
 		t.Errorf("half a multi was read: %v", v)
+	}
+}
+
+// A multi with conditions must take the branch that they choose, and read the state at its place; without an answer it
+// may have taken either.
+func TestLinearizable_Branches(t *testing.T) {
+	for name, x := range map[string]struct {
+		first, second Op // both of other clients, one after the other
+		want          bool
+	}{
+		"then":                   {Op{Held: true}, Op{If: []Op{}, Held: true, Ops: []Op{{Kind: Get, Path: "/a", Data: "a1", Outcome: OK}}}, true},
+		"then, and an old value": {Op{Held: true}, Op{If: []Op{}, Held: true, Ops: []Op{{Kind: Get, Path: "/a", Data: "a", Outcome: OK}}}, false},
+		"else although it holds": {Op{Held: false}, Op{If: []Op{}, Held: true}, false},
+		"no answer, happened":    {Op{Outcome: Unknown}, Op{If: []Op{}, Held: true, Ops: []Op{{Kind: Get, Path: "/a", Data: "a1", Outcome: OK}}}, true},
+		"no answer, did not":     {Op{Outcome: Unknown}, Op{If: []Op{}, Held: true, Ops: []Op{{Kind: Get, Path: "/a", Data: "a", Outcome: OK}}}, true},
+		"twice":                  {Op{Held: true}, Op{Held: true}, false},
+		"twice, else":            {Op{Held: true}, Op{Held: false}, true},
+		"absent":                 {Op{Held: true}, Op{Ops: []Op{{Kind: Exists, Path: "/b", Outcome: Failed}}}, true},
+		"absent, and is not":     {Op{Held: true}, Op{Ops: []Op{{Kind: Exists, Path: "/a", Outcome: Failed}}}, false},
+	} {
+		b := newBuilder()
+		b.op(Op{Conn: 10, Kind: Create, Path: "/a", Value: "a", Zxid: 1})
+		for i, o := range []Op{x.first, x.second} {
+			if o.Kind = Multi; o.If == nil && o.Ops == nil {
+				o.If = []Op{{Kind: Check, Path: "/a", Version: 0}}
+				o.Ops = []Op{{Kind: Set, Path: "/a", Value: fmt.Sprint("a", i+1), Version: -1}}
+				o.Else = []Op{{Kind: Get, Path: "/a", Data: "a1", Outcome: OK}}
+			}
+			o.Conn, o.Zxid = 20+10*i, znode.Zxid(2+i)
+			b.op(o)
+		}
+		if v, stats := Linearizable(&b.h); (len(v) == 0) != x.want || stats.Ops < 2 {
+			t.Errorf("%s: %v, %+v, want it to be right: %v", name, v, stats, x.want)
+		}
 	}
 }
 

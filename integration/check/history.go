@@ -93,7 +93,10 @@ type Op struct {
 	Mode    znode.Mode    // Create
 	Value   string        // Create, Set: the written value; unique, except for Multi's checks
 	Version znode.Version // Set, Delete, Check: the one expected; znode.AnyVersion for any
-	Ops     []Op          // Multi
+	Ops     []Op          // Multi; also Get, and Exists: that of one Failed is that the znode did not exist
+	If      []Op          // Multi: Checks; if one does not hold, Else is carried out instead of Ops. Nil: none
+	Else    []Op          // with If; only Gets
+	Held    bool          // with If, of the answer
 	Watch   WatchMode     // Get, Exists, Children, AddWatch
 	// Synced: the client sent this read directly after a Sync, and Call is that of the Sync:
 	// together they are a linearizable read.
@@ -111,6 +114,17 @@ type Op struct {
 	Data    string      // Get
 	Stat    znode.Stat  // Get, Exists
 	Names   []string    // Children, in any order
+}
+
+// parts are the operations of which o consists, as far as its answer shows them.
+func (o *Op) parts() []Op {
+	switch {
+	case o.Kind != Multi:
+		return []Op{*o}
+	case o.If != nil && o.Outcome == OK && !o.Held:
+		return o.Else
+	}
+	return o.Ops
 }
 
 // Event is a watch event that a client got.

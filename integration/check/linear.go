@@ -156,8 +156,10 @@ func (o *Op) paths() []string {
 		return []string{o.Path}
 	}
 	var list []string
-	for i := range o.Ops {
-		list = append(list, o.Ops[i].Path)
+	for _, ops := range [][]Op{o.Ops, o.If, o.Else} {
+		for i := range ops {
+			list = append(list, ops[i].Path)
+		}
 	}
 	return list
 }
@@ -199,9 +201,18 @@ func (g *group) step(before []register, o *Op) ([]register, znode.Error) {
 		return before, znode.OK
 	}
 	after := slices.Clone(before)
-	ops := o.Ops
-	if o.Kind != Multi {
-		ops = []Op{*o}
+	ops := o.parts()
+	if o.If != nil {
+		held := true
+		for i := range o.If {
+			held = held && edit(&after[g.index[o.If[i].Path]], &o.If[i]) == znode.OK
+		}
+		if ops = o.Ops; !held {
+			ops = o.Else
+		}
+		if o.Outcome == OK && held != o.Held {
+			return before, znode.ErrRuntimeInconsistency
+		}
 	}
 	for i := range ops {
 		if code := edit(&after[g.index[ops[i].Path]], &ops[i]); code != znode.OK {
@@ -211,9 +222,15 @@ func (g *group) step(before []register, o *Op) ([]register, znode.Error) {
 	return after, znode.OK
 }
 
-// edit does one operation to one znode.
+// edit does one operation to one znode. A read that has not shown r fails with ErrRuntimeInconsistency, which no answer
+// has.
 func edit(r *register, o *Op) znode.Error {
-	if o.Kind == Create {
+	switch {
+	case o.Kind == Exists && r.exists == (o.Outcome == Failed), o.Kind == Get && r.exists && o.Outcome == OK && r.value != o.Data:
+		return znode.ErrRuntimeInconsistency
+	case o.Kind == Exists:
+		return znode.OK
+	case o.Kind == Create:
 		if r.exists {
 			return znode.ErrNodeExists
 		}
@@ -223,7 +240,7 @@ func edit(r *register, o *Op) znode.Error {
 	switch {
 	case !r.exists:
 		return znode.ErrNoNode
-	case o.Version != znode.AnyVersion && o.Version != r.version:
+	case o.Kind != Get && o.Version != znode.AnyVersion && o.Version != r.version:
 		return znode.ErrBadVersion
 	}
 	switch o.Kind {

@@ -199,10 +199,7 @@ func Once(h *History) []Violation {
 		if !o.Kind.Write() {
 			continue
 		}
-		parts := o.Ops
-		if o.Kind != Multi {
-			parts = []Op{*o}
-		}
+		parts := o.parts()
 		happened, all := 0, 0
 		for k := range parts {
 			if parts[k].Value == "" || parts[k].Kind != Create && parts[k].Kind != Set {

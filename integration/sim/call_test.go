@@ -180,7 +180,16 @@ func (k *call) Done(v *server.View, r *state.Result) {
 		zxid = v.Zxid()
 	}
 	k.answer(zxid, code, func(o *check.Op) {
-		o.Stat = r.Stat
+		o.Stat, o.Held = r.Stat, r.Then
+		parts := o.Ops
+		if r.Op == state.OpBranch && !r.Then {
+			parts = o.Else
+		}
+		for i := range r.Multi {
+			if read := r.Multi[i].Read; read != nil {
+				parts[i].Outcome, parts[i].Data = check.OK, string(read.Data)
+			}
+		}
 		if o.Kind == check.Create {
 			o.Created = strings.Clone(r.Path)
 		}

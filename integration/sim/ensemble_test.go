@@ -168,6 +168,7 @@ func (m *machine) boot() error {
 		ElectionTimeout: electionTimeout, CheckInterval: time.Second, SnapshotCommands: w.opt.snapshot,
 		TrailingLogs: uint64(w.opt.snapshot / 8), NoPush: w.opt.noPush, NoOverlap: w.opt.noOverlap,
 		NoFailover: w.opt.noFailover,
+		Publish:    &state.Member{ID: state.ServerID(m.i), Peer: addrOf(m.i), Addr: addrOf(m.i)}, // for the newest level
 	})
 	if err != nil {
 		return fmt.Errorf("consensus of server %d: %w", m.i, err)

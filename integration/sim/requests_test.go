@@ -50,8 +50,10 @@ func (c *client) request(x *connection) ([]*call, bool) {
 		return c.one(x, check.Op{Kind: check.Create, Path: path, Value: c.value()})
 	case n < 34:
 		return c.one(x, check.Op{Kind: check.Delete, Path: path, Version: c.version(path)})
-	case n < 42:
+	case n < 40:
 		return c.multi(x)
+	case n < 43:
+		return c.branch(x)
 	case n < 54:
 		return c.syncedRead(x, path)
 	case n < 68:
@@ -106,11 +108,39 @@ func command(o *check.Op) *state.Command {
 		c.Op = state.OpSync
 	case check.Multi:
 		c.Op = state.OpMulti
-		for i := range o.Ops {
-			c.Ops = append(c.Ops, *command(&o.Ops[i]))
+		for _, part := range slices.Concat(o.Ops, o.Else) {
+			c.Ops = append(c.Ops, *command(&part))
 		}
+		if o.If != nil {
+			c.Op, c.Branch = state.OpBranch, &state.Branch{Then: len(o.Ops)}
+		}
+		for i := range o.If {
+			x := znode.Condition{Path: o.If[i].Path, Of: znode.OfVersion, Is: znode.Equal, Number: int64(o.If[i].Version)}
+			if o.If[i].Version == znode.AnyVersion {
+				x.Of, x.Number = znode.OfExistence, 1
+			}
+			c.Branch.If = append(c.Branch.If, x)
+		}
+	case check.Get: // of a branch
+		c.Op = state.OpGet
 	}
 	return c
+}
+
+// branch sets registers of one group, and reads them, if others of it have not changed; otherwise it only reads.
+func (c *client) branch(x *connection) ([]*call, bool) {
+	g := c.rng.IntN(groupCount)
+	o := check.Op{Kind: check.Multi}
+	for range 1 + c.rng.IntN(2) {
+		path := c.register(g)
+		o.If = append(o.If, check.Op{Kind: check.Check, Path: path, Version: c.version(path)})
+	}
+	for _, k := range c.rng.Perm(groupSize)[:1+c.rng.IntN(2)] {
+		set := check.Op{Kind: check.Set, Path: fmt.Sprintf("/r%d/k%d", g, k), Version: znode.AnyVersion, Value: c.value()}
+		get := check.Op{Kind: check.Get, Path: c.register(g)}
+		o.Ops, o.Else = append(o.Ops, set, get), append(o.Else, get)
+	}
+	return c.one(x, o)
 }
 
 // multi changes, creates, deletes or checks several registers of one group.
