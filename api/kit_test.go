@@ -257,7 +257,7 @@ func (c *client) once(method, target string, body ...string) *answer {
 	if a.body, err = io.ReadAll(resp.Body); err != nil {
 		c.Fatalf("%s: %v", a.what, err)
 	}
-	if strings.Contains(resp.Header.Get("Content-Type"), "json") && len(a.body) > 0 {
+	if kind := resp.Header.Get("Content-Type"); strings.Contains(kind, "json") && kind != "application/x-ndjson" && len(a.body) > 0 {
 		if err := json.Unmarshal(a.body, &a.json); err != nil {
 			c.Fatalf("%s: %v in %q", a.what, err, a.body)
 		}

@@ -111,7 +111,19 @@ func validate(req *http.Request, resp *http.Response, body []byte) error {
 	if media == nil {
 		return fmt.Errorf("an answer of type %s is not documented", kind)
 	}
-	if !strings.Contains(kind, "json") {
+	switch {
+	case kind == "application/x-ndjson":
+		lines := bytes.SplitAfter(bytes.TrimSpace(body), []byte("\n"))
+		for i, line := range lines {
+			if i > maxChecked && i < len(lines)-1 {
+				continue
+			}
+			if err := visit(media.Schema, line); err != nil {
+				return fmt.Errorf("%s: %w", line, err)
+			}
+		}
+		return nil
+	case !strings.Contains(kind, "json"):
 		return nil
 	}
 	return visit(media.Schema, body)

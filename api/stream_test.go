@@ -39,7 +39,7 @@ type event struct {
 // schemas of the events' data.
 var eventSchemas = map[string]string{
 	"created": "Change", "deleted": "Change", "changed": "Change", "children": "Change",
-	"progress": "Progress", "transaction": "Transaction", "ended": "Ended", "reconnect": "Reconnect", "gone": "Problem",
+	"znode": "TreeZnode", "listed": "TreeEnd", "progress": "Progress", "transaction": "Transaction", "ended": "Ended", "reconnect": "Reconnect", "gone": "Problem",
 }
 
 func (c *client) stream(target string) *stream {

@@ -50,6 +50,8 @@ type View struct {
 	changes *changes.Feed
 	fresh   *Freshness
 	times   *forward.Times // of the entry that is being applied; nil: none is
+
+	freezing sync.Mutex // held by the reader that takes a snapshot of the tree
 }
 
 // Times returns how long the entry took that is being applied, for an Op's Done; nil if none is.
@@ -57,6 +59,15 @@ func (v *View) Times() *forward.Times { return v.times }
 
 // Tree returns the tree of znodes, for reading.
 func (v *View) Tree() *znode.Tree { return v.machine.Tree() }
+
+// Subtree reads a subtree, or freezes it if it is large; with small, it is nil instead. See znode.Tree.Subtree.
+func (v *View) Subtree(root string, ids []znode.ID, small bool) (*znode.Subtree, znode.Error) {
+	if !small {
+		v.freezing.Lock()
+		defer v.freezing.Unlock()
+	}
+	return v.Tree().Subtree(root, ids, small)
+}
 
 // Zxid returns the last transaction that this server has applied.
 func (v *View) Zxid() znode.Zxid { return v.machine.Zxid() }

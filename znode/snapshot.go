@@ -20,10 +20,8 @@ type Snapshot struct {
 	count int
 }
 
-// Snapshot freezes the current state of the tree. The writer may call it, and readers between writes.
+// Snapshot freezes the current state of the tree. The writer may call it, and between writes one reader at a time.
 func (t *Tree) Snapshot() *Snapshot {
-	t.freezing.Lock()
-	defer t.freezing.Unlock()
 	s := &Snapshot{tree: t, count: t.index.count, acls: append([]aclEntry(nil), t.acls.lists...)}
 	for i := range t.index.shards {
 		s.slots[i] = t.index.shards[i].slots

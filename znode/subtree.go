@@ -43,7 +43,7 @@ type grantedACL struct {
 }
 
 // Subtree returns a subtree, to be listed with List, which takes no lock. A large one keeps a Snapshot until it is
-// released; with small, it is nil instead.
+// released, and may be taken as Tree.Snapshot; with small, it is nil instead.
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
 func (t *Tree) Subtree(root string, ids []ID, small bool) (*Subtree, Error) {
@@ -87,7 +87,7 @@ func (s *Subtree) copy(t *Tree, n *node) {
 	}
 }
 
-// List finds and sorts the znodes. For a large subtree it looks at the whole tree, and takes about a second for each
+// List finds and sorts the znodes. For a large subtree it looks at the whole tree, and takes some seconds for each
 // million znodes.
 func (s *Subtree) List() {
 	if s.frozen != nil {

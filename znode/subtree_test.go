@@ -102,7 +102,7 @@ func TestSubtree_LargeAndSmall(t *testing.T) {
 		if i%2 == 0 {
 			tree.Delete(x, path, AnyVersion)
 		} else if _, code := tree.SetData(x, path, []byte("new"), AnyVersion); code != OK {
-			t.Fatal(code.Name())
+			t.Fatalf("setting %s: error %v, want none", path, code.Name())
 		}
 	}
 	for _, s := range []*Subtree{small, large} {

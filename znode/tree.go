@@ -3,7 +3,6 @@ package znode
 import (
 	"hash/maphash"
 	"strings"
-	"sync"
 	"sync/atomic"
 )
 
@@ -28,7 +27,6 @@ type Tree struct {
 	dataBytes  int64                  // paths and data, as approximate_data_size counts
 	sideBytes  int64                  // memory of ephemerals, containers and ttls, about
 
-	freezing  sync.Mutex // held while a snapshot is taken: readers may, too
 	gen       uint32
 	snapshots atomic.Int32 // snapshots being read; 0 lets the writer edit in place
 }

@@ -28,7 +28,28 @@ func (h *handlers) feed(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.report(q, &f, &values{q, before})
+	list, err := q.Query.Flag("list")
+	if err != nil {
+		return err
+	}
+	if list && !rest.WantsStream(q.HTTP) {
+		return rest.BadRequest("list", "it begins a stream; send Accept: text/event-stream")
+	}
+	if param, _ := rest.ResumePoint(q); !list || param != "" {
+		return h.report(q, &f, &values{q, before}) // the client had the listing before
+	}
+	if q.Query.Has("wait") {
+		return streamsEndless()
+	}
+	l, err := openListing(q, path)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	from := changes.Position{Zxid: l.zxid}
+	return h.stream(q, []changes.Filter{f}, from, &values{q, before}, func(s *watchStream) bool {
+		return s.list(l, f.Modes)
+	}, nil)
 }
 
 // name is a word of a list in the query, and what it stands for.
@@ -153,8 +174,7 @@ func (v *values) next(news []changes.Change) (t transactionBody, others []change
 
 // edit writes an edit; without the values of a znode that the client may no longer read.
 func (v *values) edit(e *znode.Event, hidden bool) edit {
-	at := slices.IndexFunc(feedTypes, func(n name[znode.Mode]) bool { return n.is == e.Mode })
-	b := edit{Event: changeName(e.Type), Path: e.Path, Type: feedTypes[at].word, Stat: rest.StatOf(&e.Stat)}
+	b := edit{Event: changeName(e.Type), Path: e.Path, Type: typeName(e.Mode), Stat: rest.StatOf(&e.Stat)}
 	if b.Hidden = hidden; hidden {
 		return b
 	}

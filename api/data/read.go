@@ -37,7 +37,7 @@ func created(q *rest.Request, path string, st *znode.Stat) error {
 	return q.Answer(http.StatusCreated, znodeBody{Path: path, Stat: rest.StatOf(st)})
 }
 
-// getZnode reads a znode, its children or its ACL.
+// getZnode reads a znode, its children, its ACL, or all below it.
 func getZnode(q *rest.Request) error {
 	path, err := q.ZnodePath()
 	if err != nil {
@@ -47,7 +47,13 @@ func getZnode(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
+	tree, err := q.Query.Flag("tree")
+	if err != nil {
+		return err
+	}
 	switch {
+	case tree && (children || q.Query.Has("raw") || q.Query.Has("about")):
+		return rest.BadRequest("tree", "it cannot be combined with raw, children or about")
 	case q.Query.Has("acl") && (children || q.Query.Has("raw")):
 		return rest.BadRequest("acl", "it cannot be combined with raw or children")
 	case q.Query.Has("raw") && children:
@@ -61,6 +67,8 @@ func getZnode(q *rest.Request) error {
 		return err
 	}
 	switch {
+	case tree:
+		return getTree(q, path)
 	case q.Query.Has("acl"):
 		return getACL(q, path)
 	case q.Query.Has("about"):

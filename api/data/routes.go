@@ -33,7 +33,7 @@ func Routes(srv Server) []rest.Route {
 	h := &handlers{srv}
 	return []rest.Route{
 		rest.Op(get, znodes, getZnode, "raw", "children", "stat", "data", "limit", "after", "match",
-			"type", "offset", "acl", "about"),
+			"type", "offset", "acl", "about", "tree"),
 		rest.Op(post, znodes, createZnode, "mode", "ttl", "parents", "acl"),
 		rest.Op(put, znodes, putZnode, "version", "create", "parents", "acl"),
 		rest.Op(del, znodes, deleteZnode, "version", "recursive"),
@@ -49,6 +49,6 @@ func Routes(srv Server) []rest.Route {
 		rest.Op(del, sessions+"/{id}", closeSession, "force").Anywhere(),
 		rest.Op(get, sessions+"/{id}/events", h.sessionEvents, "watch", "since"),
 		rest.Op(get, "/v1/watches/{path}", h.watch, "kind", "since", "wait"),
-		rest.Op(get, "/v1/feed/{path}", h.feed, "events", "types", "before", "since", "wait"),
+		rest.Op(get, "/v1/feed/{path}", h.feed, "events", "types", "before", "list", "since", "wait"),
 	}
 }

@@ -46,12 +46,14 @@ func (h *handlers) report(q *rest.Request, f *changes.Filter, as form) error {
 	filters := []changes.Filter{*f}
 	if rest.WantsStream(q.HTTP) {
 		if q.Query.Has("wait") {
-			return rest.BadRequest("wait", "a stream does not end")
+			return streamsEndless()
 		}
-		return h.stream(q, filters, from, as, nil)
+		return h.stream(q, filters, from, as, nil, nil)
 	}
 	return h.poll(q, filters, from, as, wait)
 }
+
+func streamsEndless() error { return rest.BadRequest("wait", "a stream does not end") }
 
 // form is how changes are written: as hints to read again, or with their values.
 type form interface {
@@ -158,7 +160,7 @@ func (h *handlers) sessionEvents(q *rest.Request) error {
 	ended, cancel := h.server.SessionEnd(q.Session)
 	defer cancel()
 	every := max(q.Timeout/rest.TouchesPerTimeout, time.Millisecond)
-	return h.stream(q, filters, from, hints{}, &keeper{id: q.Session, every: every, ended: ended})
+	return h.stream(q, filters, from, hints{}, nil, &keeper{id: q.Session, every: every, ended: ended})
 }
 
 var errSessionEnded = errors.New("the session has ended")
@@ -181,9 +183,9 @@ type watchStream struct {
 }
 
 // stream sends changes as server-sent events until the client goes, the server
-// stops or the session, if there is one, ends.
+// stops or the session, if there is one, ends. What begin sends comes first; nil: nothing, and false: the end.
 func (h *handlers) stream(
-	q *rest.Request, filters []changes.Filter, from changes.Position, as form, k *keeper,
+	q *rest.Request, filters []changes.Filter, from changes.Position, as form, begin func(*watchStream) bool, k *keeper,
 ) error {
 	st, release, err := h.subscribe(q, filters, from)
 	if err != nil {
@@ -206,7 +208,9 @@ func (h *handlers) stream(
 		}()
 		defer func() { s.Cancel(nil); <-watching }()
 	}
-	s.run(every)
+	if begin == nil || begin(s) {
+		s.run(every)
+	}
 	return nil
 }
 

@@ -70,11 +70,17 @@ func (s *EventStream) Close() {
 
 // Event adds an event, which Flush sends.
 func (s *EventStream) Event(name string, data any) {
+	s.out = append(s.out, "id: "+FormatPosition(s.At)+"\n"...)
+	s.Item(name, data)
+}
+
+// Item adds an event without an id: a client cannot continue after it.
+func (s *EventStream) Item(name string, data any) {
 	text, err := json.Marshal(data) // in one line
 	if err != nil {
 		panic("rest: invariant broken: an event cannot be encoded: " + err.Error())
 	}
-	s.out = append(s.out, "id: "+FormatPosition(s.At)+"\nevent: "+name+"\ndata: "...)
+	s.out = append(s.out, "event: "+name+"\ndata: "...)
 	s.out = append(append(s.out, text...), "\n\n"...)
 }
 

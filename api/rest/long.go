@@ -126,9 +126,9 @@ func (q *Request) EnterLong() (leave func(), err error) {
 	return q.Core.Long.Enter(q.Address)
 }
 
-// EnterSearch takes a place for a request that looks at much of the tree.
+// EnterSearch takes a place for a request that looks at much of the tree, or keeps a state of it.
 func (q *Request) EnterSearch() (leave func(), err error) {
-	return q.Core.searches.enter(q.Address, "searches in progress")
+	return q.Core.searches.enter(q.Address, "searches and trees in progress")
 }
 
 // pauseAfter is how long a search has a processor before it leaves it to others, for as long again.

@@ -1,0 +1,407 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
+)
+
+// treeLines are the lines of a subtree. The last must say that it is complete, and how many there are.
+func treeLines(t testing.TB, body []byte) (head map[string]any, znodes []map[string]any) {
+	t.Helper()
+	var all []map[string]any
+	for line := range bytes.Lines(body) {
+		var x map[string]any
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		all = append(all, x)
+	}
+	if len(all) < 3 {
+		t.Fatalf("%d lines, want 3 or more: %s", len(all), body)
+	}
+	head, znodes, end := all[0], all[1:len(all)-1], all[len(all)-1]
+	if end["complete"] != true || end["zxid"] != head["zxid"] || end["znodes"] != float64(len(znodes)) {
+		t.Fatalf("the last line is %v, want that %d znodes of %v are complete", end, len(znodes), head["zxid"])
+	}
+	return head, znodes
+}
+
+// A subtree has each znode as GET has it, parents first and siblings by name; what the client may not read is named,
+// and what is below it is not.
+func TestTree(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	dir := strings.TrimPrefix(r, "/v1/znodes")
+	ann := c.with(basic("ann:secret"))
+	for _, path := range []string{"/b", "/a", "/a/x", "/a-b", "/a/x/y", "/locked?acl=auth::cdrwa", "/locked/open"} {
+		ann.post(r+path, "data of "+path).want(201)
+	}
+	c.put(r+"/b", "\xff").want(200)
+	a := c.get(r + "?tree&consistency=linearizable").want(200)
+	head, znodes := treeLines(t, a.body)
+	if a.header.Get("Content-Type") != "application/x-ndjson" || a.header.Get("Zk-Zxid") != head["zxid"] ||
+		head["znodes"] != 8.0 || head["path"] != dir {
+		t.Errorf("headers %v and head %v, want the zxid twice and 8 znodes", a.header, head)
+	}
+	var paths []string
+	for _, z := range znodes {
+		path := z["path"].(string)
+		paths = append(paths, strings.TrimPrefix(path, dir))
+		if path == dir+"/locked" {
+			if len(z) != 2 || z["hidden"] != true {
+				t.Errorf("a hidden znode is %v, want its path alone", z)
+			}
+			continue
+		}
+		for name, want := range c.get("/v1/znodes" + path).want(200).json {
+			if got := z[name]; fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: %s is %v, want %v", path, name, got, want)
+			}
+		}
+		if z["type"] != "persistent" || z["acl"] != nil {
+			t.Errorf("%s is %v, want persistent, without ACL", path, z)
+		}
+	}
+	if want := []string{"", "/a", "/a/x", "/a/x/y", "/a-b", "/b", "/locked"}; !slices.Equal(paths, want) {
+		t.Errorf("the order is %q, want %q", paths, want)
+	}
+	_, znodes = treeLines(t, ann.get(r+"?tree&acl").want(200).body)
+	if acl := fmt.Sprint(znodes[6]["acl"]); len(znodes) != 8 || !strings.Contains(acl, "ann:") {
+		t.Errorf("with permission %d znodes, and the ACL %s, want 8, and ann's", len(znodes), acl)
+	}
+	if a := c.do("HEAD", r+"?tree").want(200); len(a.body) > 0 {
+		t.Errorf("HEAD has a body: %s", a.body)
+	}
+	c.get(r+"/none?tree").problem(404, "NONODE")
+	c.get(r+"/locked?tree").problem(401, "NOAUTH")
+	for _, with := range []string{"raw", "children", "about", "limit=1"} {
+		c.get(r + "?tree&" + with).want(400)
+	}
+	c.get(r+"?tree=x").problem(400, "BADARGUMENTS").has("parameter", "tree")
+}
+
+// bank is znodes with numbers whose sum no transaction changes: each moves an amount, and may create or delete one.
+type bank struct {
+	*client
+	root, dir string
+	moves     atomic.Int64
+}
+
+const bankTotal = 4 * 1000 // of four writers
+
+// openBank creates a bank with so many other znodes.
+func openBank(t *testing.T, c *client, others int) *bank {
+	b := &bank{client: c, root: root(t, c)}
+	b.dir = strings.TrimPrefix(b.root, "/v1/znodes")
+	var ops []string
+	for i := range others {
+		ops = append(ops, fmt.Sprintf(`{"op":"create","path":"%s/other%05d"}`, b.dir, i))
+	}
+	for part := range slices.Chunk(ops, 5000) {
+		c.transaction(part)
+	}
+	return b
+}
+
+// trade makes transactions until the returned function is called.
+func (b *bank) trade(t *testing.T, r *rand.Rand) (end func()) {
+	var ended atomic.Bool
+	var writers sync.WaitGroup
+	for i := range 4 {
+		r := rand.New(rand.NewPCG(r.Uint64(), 0))
+		have := map[string]int{fmt.Sprintf("%s/w%d", b.dir, i): bankTotal / 4}
+		for path, amount := range have {
+			b.post("/v1/znodes"+path, fmt.Sprint(amount)).want(201)
+		}
+		writers.Go(func() {
+			for !ended.Load() && t.Context().Err() == nil {
+				b.move(r, have, fmt.Sprintf("%s/w%d", b.dir, i))
+			}
+		})
+	}
+	end = sync.OnceFunc(func() { ended.Store(true); writers.Wait() })
+	t.Cleanup(end)
+	return end
+}
+
+// move makes one transaction of a writer, whose first znode stays.
+func (b *bank) move(r *rand.Rand, have map[string]int, first string) {
+	var ops []string
+	op := func(verb, path string) {
+		ops = append(ops, fmt.Sprintf(`{"op":%q,"path":%q,"data":"%d"}`, verb, path, have[path]))
+	}
+	other := fmt.Sprintf("%s-%d", first, r.IntN(8))
+	amount, there := have[other]
+	switch {
+	case !there:
+		amount = r.IntN(have[first] + 1)
+		have[first], have[other] = have[first]-amount, amount
+		op("set", first)
+		op("create", other)
+	case r.IntN(3) == 0:
+		have[first] += amount
+		delete(have, other)
+		op("set", first)
+		ops = append(ops, fmt.Sprintf(`{"op":"delete","path":%q}`, other))
+	default:
+		part := r.IntN(amount + 1)
+		have[first], have[other] = have[first]+part, amount-part
+		op("set", first)
+		op("set", other)
+	}
+	b.transaction(ops)
+	b.moves.Add(1)
+}
+
+// transaction makes a transaction, and does not compare the answer with the document, which takes longer than all else.
+func (c *client) transaction(ops []string) {
+	c.Helper()
+	resp, err := http.DefaultClient.Do(c.request("POST", "/v1/multi", `{"ops":[`+strings.Join(ops, ",")+"]}"))
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 {
+		c.Fatalf("%s %s, error %v, want 200", resp.Status, text, err)
+	}
+}
+
+// account adds a znode's number to the sums.
+func (b *bank) account(t testing.TB, path, data any) int {
+	t.Helper()
+	if !strings.HasPrefix(path.(string), b.dir+"/w") {
+		return 0
+	}
+	n, err := strconv.Atoi(data.(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Every subtree is one state, whether it is read as a whole or frozen: while transactions move amounts between znodes,
+// create and delete them, the sum is the same in each.
+func TestTree_IsOneState(t *testing.T) {
+	for name, others := range map[string]int{"small": 10, "large": 3000} {
+		t.Run(name, func(t *testing.T) {
+			b := openBank(t, newClient(t, fresh(t, 1).urls[0]), others)
+			end := b.trade(t, seed.Rand(t))
+			for reads := 0; (reads < 30 || b.moves.Load() < 100) && !t.Failed(); reads++ {
+				head, znodes := treeLines(t, b.get(b.root+"?tree").want(200).body)
+				sum := 0
+				for _, z := range znodes {
+					sum += b.account(t, z["path"], z["data"])
+				}
+				if sum != bankTotal {
+					t.Fatalf("read %d, of %v: the sum is %d, want %d", reads, head["zxid"], sum, bankTotal)
+				}
+			}
+			end()
+		})
+	}
+}
+
+// A stream that begins with a listing hands over to the transactions behind it without a gap and without one twice: the
+// sum is right after each of them, and at the end the client has what is there. So it is when it is cut off and
+// continues, or begins again.
+func TestTree_ListAndFollow(t *testing.T) {
+	for name, others := range map[string]int{"small": 10, "large": 3000} {
+		t.Run(name, func(t *testing.T) {
+			r := seed.Rand(t)
+			e := fresh(t, 1)
+			b := openBank(t, newClient(t, e.urls[0]), others)
+			end := b.trade(t, r)
+			var have map[string]int
+			last := ""
+			for range 4 {
+				if r.IntN(2) == 0 {
+					last = "" // it has forgotten
+				}
+				have, last = b.follow(t, have, last, 20+r.IntN(40))
+			}
+			end()
+			b.post(b.root+"/end", "").want(201)
+			have, _ = b.follow(t, have, last, -1)
+			_, znodes := treeLines(t, b.get(b.root+"?tree").want(200).body)
+			n := 0
+			for _, z := range znodes {
+				if b.account(t, z["path"], z["data"]) != have[z["path"].(string)] {
+					t.Errorf("the follower has %d for %v", have[z["path"].(string)], z)
+				}
+				if strings.HasPrefix(z["path"].(string), b.dir+"/w") {
+					n++
+				}
+			}
+			if n != len(have) {
+				t.Errorf("the follower has %v, and there are %d", have, n)
+			}
+		})
+	}
+}
+
+// follow reads a stream from the event with the id last, or with a listing if there is none, for so many transactions,
+// or, with -1, until /end is there.
+func (b *bank) follow(t *testing.T, have map[string]int, last string, transactions int) (map[string]int, string) {
+	t.Helper()
+	c, listed := b.client, last != ""
+	if listed {
+		c = c.with("Last-Event-ID: " + last)
+	} else {
+		have = map[string]int{}
+	}
+	s := c.stream(feedOf(b.root) + "?list")
+	defer s.close()
+	for {
+		e, err := s.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case e.name == "znode":
+			if listed || e.id != "" {
+				t.Fatalf("a znode of a listing after its end, or with an id: %+v", e)
+			}
+			if path := e.json["path"].(string); strings.HasPrefix(path, b.dir+"/w") {
+				have[path] = b.account(t, path, e.json["data"])
+			}
+			continue
+		case e.name == "listed":
+			listed = true
+		case e.name == "transaction":
+			for _, x := range e.json["changes"].([]any) {
+				change := x.(map[string]any)
+				path := change["path"].(string)
+				_, there := have[path]
+				switch kind := change["event"]; {
+				case transactions < 0 && path == b.dir+"/end":
+					return have, e.id
+				case (kind == "created") == there:
+					t.Fatalf("%v %s, of which the follower has: %v", kind, path, there)
+				case kind == "deleted":
+					delete(have, path)
+				default:
+					have[path] = b.account(t, path, change["data"])
+				}
+			}
+			transactions--
+		}
+		sum := 0
+		for _, n := range have {
+			sum += n
+		}
+		if !listed || sum != bankTotal {
+			t.Fatalf("after %s %s: listed %v, and the sum is %d, want %d", e.name, e.data, listed, sum, bankTotal)
+		}
+		if last = e.id; transactions == 0 {
+			return have, last
+		}
+	}
+}
+
+// The listing of a stream obeys its filter by type and needs a stream; a client that continues gets none.
+func TestTree_List_Parameters(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	c.post(r+"/persistent", "").want(201)
+	c.post(r+"/container?mode=container", "").want(201)
+	s := c.stream(feedOf(r) + "?list&types=container")
+	if got := s.changes(2); got[0] != "znode "+strings.TrimPrefix(r, "/v1/znodes")+"/container" || got[1] != "listed <nil>" {
+		t.Errorf("the listing is %q, want the container and the end", got)
+	}
+	c.get(feedOf(r)+"?list").problem(400, "BADARGUMENTS").has("parameter", "list").contains("text/event-stream")
+	stream := c.with("Accept: text/event-stream")
+	stream.get(feedOf(r)+"?list&wait=1s").problem(400, "BADARGUMENTS").has("parameter", "wait")
+	stream.get(feedOf(r)+"?list=x").problem(400, "BADARGUMENTS").has("parameter", "list")
+	stream.get(feedOf(r)+"/none?list").problem(404, "NONODE")
+}
+
+// While a client reads nothing of 100,000 znodes, writers change them all, and take no longer; the client still gets
+// the state that it has asked for. There is no place for a second one, and afterwards the memory is free, also of
+// clients that have gone.
+func TestTree_Large_WritersDoNotWait(t *testing.T) {
+	const znodes, data = 100_000, 64
+	c := newClient(t, fresh(t, 1).urls[0])
+	r := root(t, c)
+	dir := strings.TrimPrefix(r, "/v1/znodes")
+	all := func(op, text string) {
+		t.Helper()
+		var ops []string
+		for i := range znodes {
+			ops = append(ops, fmt.Sprintf(`{"op":"%s","path":"%s/%06d","data":"%s"}`, op, dir, i, strings.Repeat(text, data)))
+			if len(ops) == 5000 {
+				c.transaction(ops)
+				ops = ops[:0]
+			}
+		}
+	}
+	all("create", "a")
+	before := heap()
+	open := func() *http.Response {
+		t.Helper()
+		resp, err := http.DefaultClient.Do(c.request("GET", r+"?tree", ""))
+		if err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%v, error %v", resp, err)
+		}
+		return resp
+	}
+	resp := open()
+	defer resp.Body.Close()
+	in := bufio.NewReader(resp.Body)
+	first, err := in.ReadString('\n')
+	if err != nil || !strings.Contains(first, `"znodes":100001`) {
+		t.Fatalf("the first line is %q, error %v, want 100001 znodes", first, err)
+	}
+	all("set", "b")
+	during := heap()
+	c.get(r+"?tree").problem(429, "THROTTLEDOP").contains("searches and trees")
+	c.with("Accept: text/event-stream").get(feedOf(r) + "?list").want(429)
+	rest, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, lines := treeLines(t, slices.Concat([]byte(first), rest)); len(lines) != znodes+1 ||
+		bytes.Count(rest, []byte(strings.Repeat("a", data))) != znodes {
+		t.Errorf("%d znodes, want %d with the old values", len(lines), znodes+1)
+	}
+	rest = nil
+	for range 3 { // clients that go
+		eventually(t, "a place for the next", func() bool {
+			resp, err := http.DefaultClient.Do(c.request("GET", r+"?tree", ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			return resp.StatusCode == 200
+		})
+	}
+	eventually(t, "an end of the last", func() bool { return c.once("GET", r+"?tree").status == 200 })
+	all("set", "c") // in place of what the snapshot has kept
+	after := heap()
+	t.Logf("heap before %d MB, while the client waits %d MB, afterwards %d MB", before>>20, during>>20, after>>20)
+	// Old and new values, and a pointer, a number and a copy for each znode, are at most 400 bytes each.
+	if during > before+400*znodes+(32<<20) || after > before+(32<<20) {
+		t.Errorf("the heap grew from %d to %d and %d bytes, want at most 72 MB, and 32 MB", before, during, after)
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
