@@ -138,7 +138,7 @@ func (v *values) send(s *rest.EventStream, news []changes.Change) bool {
 		t, news = v.next(news)
 		s.At = changes.Position{Zxid: at}
 		s.Event("transaction", &t)
-		if !s.Flush() { // before the next is encoded: a client that does not read holds one
+		if !s.FlushLong() { // before the next is encoded: a client that does not read holds few
 			return false
 		}
 	}

@@ -124,6 +124,13 @@ func (s *EventStream) Flush() bool {
 	return err == nil && ctl.Flush() == nil
 }
 
+// flushBytes is how much is gathered before it is sent, if there is more at once: one write costs as much as encoding
+// some events.
+const flushBytes = 16 << 10
+
+// FlushLong is Flush when much is gathered.
+func (s *EventStream) FlushLong() bool { return len(s.out) < flushBytes || s.Flush() }
+
 // others are the known HTTP addresses of the other servers.
 func others(c *Core) []string {
 	list := []string{}
