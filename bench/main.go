@@ -33,6 +33,7 @@
 //	go run ./bench -suite failover -rounds 5 -fault return -load 47   # a follower returns, with a long log to read
 //	go run ./bench -suite failover -plan issue             # about twelve configurations, one table
 //	go run ./bench -suite reconnect -sessions 10000
+//	go run ./bench -suite growth -rows feed -duration 30s -warm-up 5s   # followers of changes
 //
 // # Concurrency
 //

@@ -1,7 +1,8 @@
 // Package growth measures how the cost of zk-lite grows: with connections, requests in
 // flight, the size of a value, of the tree, of one znode's children, with watches, with
 // servers; how long a restart takes with a large tree, how long a server needs to catch
-// up from a snapshot under load, and for how long a snapshot delays a write. It writes
+// up from a snapshot under load, for how long a snapshot delays a write, and how late
+// followers of the change feed get a change. It writes
 // tables, and for each curve the point where it bends, and the plots beside them. It
 // is the suite growth of the program bench.
 //

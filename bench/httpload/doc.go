@@ -10,5 +10,5 @@
 // # Concurrency
 //
 // A connection belongs to one goroutine at a time; every goroutine ends before the
-// function that started it returns.
+// function that started it returns; those of Feeds, before Close does.
 package httpload

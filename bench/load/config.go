@@ -60,6 +60,9 @@ type Config struct {
 	// its end with false, from the goroutine of Progress, so that other counters can cover the
 	// same time.
 	Measured func(begun bool) `json:"-"`
+	// Acknowledged, if not nil, is called with the zxid of every good answer of a mix, and when it came; by many
+	// goroutines.
+	Acknowledged func(zxid int64, at time.Time) `json:"-"`
 }
 
 // Default is a closed loop of 32 connections that get, 100 bytes a znode. Servers with

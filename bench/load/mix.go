@@ -204,6 +204,9 @@ func newKeySpace(prefix string, n int) *keySpace {
 	return k
 }
 
+// Paths are the paths of the keys.
+func (c *Config) Paths() []string { return newKeySpace(c.Prefix, c.Keys).paths }
+
 // newDir is the parent of the znodes that Create makes.
 func (k *keySpace) newDir() string { return k.prefix + "/new" }
 

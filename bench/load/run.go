@@ -80,7 +80,7 @@ func runConnections(
 	return Measure(ctx, cfg, func(rec *Recorder, begin time.Time) (tasks []func() error) {
 		for i, c := range conns {
 			w := &worker{id: i, conn: c, requests: newRequester(cfg, keys, data, i),
-				inFlight: cfg.InFlight, rec: rec, timeout: cfg.SessionTimeout}
+				inFlight: cfg.InFlight, rec: rec, timeout: cfg.SessionTimeout, acknowledged: cfg.Acknowledged}
 			if cfg.Rate > 0 {
 				w.pace = newPace(begin, cfg.Rate, i, len(conns))
 			}

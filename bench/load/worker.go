@@ -25,6 +25,8 @@ type worker struct {
 	inFlight int
 	rec      *Recorder
 	timeout  time.Duration // of the session
+	// acknowledged is Config's.
+	acknowledged func(zxid int64, at time.Time)
 	// pace is the open loop's; nil in a closed loop.
 	pace *pace
 }
@@ -103,6 +105,9 @@ func (w *worker) answer(s *sent, a *reply, now time.Time) {
 		}
 	}
 	w.requests.done(s)
+	if w.acknowledged != nil {
+		w.acknowledged(int64(a.Zxid), now)
+	}
 	w.rec.Answer(w.id, s.op, s.start, now)
 }
 
