@@ -59,6 +59,7 @@ var pages = []struct {
 	{"docs/performance.md", 1080},
 	{"docs/protocol.md", 1820},
 	{"docs/recipes.md", 1450},
+	{"docs/reference/beyond.md", 700},
 	{"docs/reference/clients.md", 0},
 	{"docs/reference/commands.md", 760},
 	{"docs/reference/metrics.md", 2600},
