@@ -97,6 +97,8 @@ func readable(t *testing.T, c *client, session string) (targets []string) {
 			for _, more := range []string{"", "?children", "?children&stat&data", "?acl", "?about", "?raw"} {
 				targets = append(targets, "/v1/znodes/private"+more)
 			}
+		case r.Pattern == "/v1/acl/{path}":
+			targets = append(targets, "/v1/acl/private?identity=digest:mallory")
 		case r.Pattern == "/v1/search/{path}":
 			targets = append(targets, "/v1/search/", "/v1/search/private?owner=any")
 		default:

@@ -67,7 +67,7 @@ func listSubtrees(q *rest.Request) error {
 	if !ok {
 		return rest.Fail(znode.ErrNoNode, path)
 	}
-	found := []body.Subtree{}
+	var found []body.Subtree
 	if by == topMeasures[2] {
 		found = r.mostWatched()
 	} else {

@@ -110,7 +110,7 @@ func (r right) explain(of string, acl []znode.ACL, ids []znode.ID, setting strin
 // identities reads scheme:id, where a digest may be without its hash.
 func identities(texts []string) (ids []znode.ID, err error) {
 	if len(texts) == 0 || len(texts) > maxIdentities {
-		return nil, rest.BadRequest("identity", "given %d times; give it 1 to %d times, such as digest:alice",
+		return nil, rest.BadRequest("identity", "given %d times; give it 1 to %d times, such as digest:USER",
 			len(texts), maxIdentities)
 	}
 	for _, text := range texts {

@@ -6,8 +6,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Feed is what a client of a change feed got of a path and all below it, at one server after the other: first a listing,
-// then the changes after it.
+// Feed is what a client of a change feed got of a path and all below it, at one server after the other: first a
+// listing, then the changes after it.
 type Feed struct {
 	Client int
 	Path   string
@@ -71,7 +71,8 @@ func (f *findings) feed(changes []Change, x *Feed) {
 		}
 		want.Server = got[0].Server
 		if got[0] != want {
-			f.add("Resuming", "client %d follows %s from %v: got %+v, next is %+v", x.Client, x.Path, x.Since, got[0], want)
+			f.add("Resuming", "client %d follows %s from %v: got %+v, next is %+v", x.Client, x.Path, x.Since, got[0],
+				want)
 			return
 		}
 		got = got[1:]
@@ -94,7 +95,7 @@ func (f *findings) listing(x *Feed, tree map[string]string) {
 	}
 	for path, value := range tree {
 		if have, ok := x.Start[path]; !ok || have != value {
-			f.add("Resuming", "client %d lists %s at %v (of %d; %d in the tree): got %q (%t) for %s, want %q", x.Client, x.Path, x.Since, len(x.Start), len(tree), have, ok,
+			f.add("Resuming", "client %d lists %s at %v: got %q (%t) for %s, want %q", x.Client, x.Path, x.Since, have, ok,
 				path, value)
 		}
 	}

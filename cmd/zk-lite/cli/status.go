@@ -257,7 +257,7 @@ costs little in a tree of millions; to order by watches they look at all watched
 		Args: argCount(0, 1, 0),
 	}
 	limit := c.Flags().IntP("limit", "n", 10, "show at most so many of each kind")
-	by := c.Flags().String("by", "", "order by `requests|bytes|watches` (requests), with --tree by znodes, bytes or watches")
+	by := c.Flags().String("by", "", "order by `requests|bytes|watches`; with --tree by znodes, bytes or watches")
 	tree := c.Flags().Bool("tree", false, "show the largest subtrees")
 	return g.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
 		if *tree {
