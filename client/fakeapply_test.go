@@ -57,6 +57,8 @@ func (c *fakeConn) apply(h wire.RequestHeader, body wire.Request) (wire.Response
 		return nil, znode.OK
 	case *wire.MultiRequest:
 		return c.multi(req)
+	case *wire.BranchRequest: // without operations
+		return &wire.BranchResponse{Then: true}, znode.OK
 	}
 	if h.Type.Write() {
 		return c.change(body)

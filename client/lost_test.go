@@ -24,6 +24,27 @@ func onFirst(op wire.OpCode, v verdict) func(*fakeConn, wire.RequestHeader, wire
 	}
 }
 
+// A transaction that changes something is sent once; one that only reads is compared again.
+func TestClient_Transact_ReplyLost(t *testing.T) {
+	for _, writes := range []bool{true, false} {
+		withFake(t, func(t *testing.T, s *fakeServer, c *Client) {
+			s.do(func() { s.hook = onFirst(wire.OpBranch, cut) })
+			runs := 0
+			err := c.Transact(t.Context(), func(tx *Tx) error {
+				runs++
+				if writes {
+					tx.Set("/", []byte("x"))
+				}
+				_, err := tx.Children(t.Context(), "/")
+				return err
+			})
+			if errors.Is(err, ErrOutcomeUnknown) != writes || !writes && err != nil || runs != 1 {
+				t.Errorf("writes %v: %d runs, error %v, want one run, and an unknown outcome only if it writes", writes, runs, err)
+			}
+		})
+	}
+}
+
 func TestClient_Set_ReplyLost_OutcomeUnknown(t *testing.T) {
 	for _, v := range []verdict{swallow, cut} {
 		withFake(t, func(t *testing.T, s *fakeServer, c *Client) {

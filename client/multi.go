@@ -19,6 +19,7 @@ type Multi struct {
 	ops  []multiItem
 	size int
 	err  error // the first operation that cannot be sent
+	read error // the first that only Branch sends
 }
 
 type multiItem struct {
@@ -180,7 +181,9 @@ type multiOp struct {
 
 func (m *Multi) commit(ctx context.Context, fills bool) *Pending[MultiReply] {
 	op := newMultiOp(m.c, wire.OpMulti, m.ops, m.size)
-	op.fills, op.err = fills, m.err
+	if op.fills, op.err = fills, m.err; op.err == nil {
+		op.err = m.read
+	}
 	m.c.submit(ctx, op)
 	return &op.Pending
 }
@@ -188,11 +191,16 @@ func (m *Multi) commit(ctx context.Context, fills bool) *Pending[MultiReply] {
 func newMultiOp(c *Client, code wire.OpCode, items []multiItem, size int) *multiOp {
 	op := &multiOp{Pending: Pending[MultiReply]{call: newCall(c, code)}, items: items}
 	op.size += size
-	op.req = wire.MultiRequest{Read: code == wire.OpMultiRead, Ops: make([]wire.MultiOp, len(items))}
-	for i := range items {
-		op.req.Ops[i] = items[i].MultiOp
-	}
+	op.req = wire.MultiRequest{Read: code == wire.OpMultiRead, Ops: wireOps(items)}
 	return op
+}
+
+func wireOps(items []multiItem) []wire.MultiOp {
+	ops := make([]wire.MultiOp, len(items))
+	for i := range items {
+		ops[i] = items[i].MultiOp
+	}
+	return ops
 }
 
 func (op *multiOp) request() wire.Request { return &op.req }
@@ -204,19 +212,13 @@ func (op *multiOp) decode(r *jute.Reader) {
 	if r.Err() != nil {
 		return
 	}
-	if err := op.checkResults(resp.Results); err != nil {
+	if err := checkResults(op.items, resp.Results); err != nil {
 		r.Fail(start, "multi", err)
 		return
 	}
-	for i := range resp.Results {
-		// The frame's bytes are only lent.
-		if get, ok := resp.Results[i].Response.(*wire.GetDataResponse); ok {
-			get.Data = bytes.Clone(get.Data)
-		}
-	}
 	op.value.results = resp.Results
 	if op.op == wire.OpMulti {
-		op.err = op.blame(resp.Results)
+		op.err = blame(op.items, resp.Results)
 	}
 	if op.fills && op.err == nil {
 		fillResults(op.c, op.items, resp.Results)
@@ -224,13 +226,13 @@ func (op *multiOp) decode(r *jute.Reader) {
 }
 
 // checkResults returns an error unless there is one result for each operation,
-// of the matching type.
-func (op *multiOp) checkResults(results []wire.MultiResult) error {
-	if len(results) != len(op.items) {
-		return fmt.Errorf("%d results for %d operations", len(results), len(op.items))
+// of the matching type. It copies their data, because the frame's bytes are only lent.
+func checkResults(items []multiItem, results []wire.MultiResult) error {
+	if len(results) != len(items) {
+		return fmt.Errorf("%d results for %d operations", len(results), len(items))
 	}
 	for i := range results {
-		want := op.items[i].EffectiveType().ResultType()
+		want := items[i].EffectiveType().ResultType()
 		got := results[i].Type
 		if got == wire.OpCreate && want == wire.OpCreate2 {
 			continue // ZooKeeper 3.8
@@ -238,13 +240,16 @@ func (op *multiOp) checkResults(results []wire.MultiResult) error {
 		if got != want && got != wire.OpError {
 			return fmt.Errorf("result %d is of type %s, want %s or error", i, got, want)
 		}
+		if get, ok := results[i].Response.(*wire.GetDataResponse); ok {
+			get.Data = bytes.Clone(get.Data)
+		}
 	}
 	return nil
 }
 
 // blame returns the error of the operation that made a transaction fail, or nil
 // if none did.
-func (op *multiOp) blame(results []wire.MultiResult) error {
+func blame(items []multiItem, results []wire.MultiResult) error {
 	failed := -1
 	for i := range results {
 		if results[i].Type != wire.OpError || results[i].Err == znode.OK {
@@ -258,7 +263,7 @@ func (op *multiOp) blame(results []wire.MultiResult) error {
 	if failed < 0 {
 		return nil
 	}
-	item := &op.items[failed]
+	item := &items[failed]
 	return &MultiError{failed, item.Type.String(), item.path, results[failed].Err}
 }
 
