@@ -1,8 +1,9 @@
 // Package recipes provides the coordination patterns that programs build on a ZooKeeper
 // ensemble: election, mutex, read/write lock, semaphore, barriers, queues, counter,
-// group membership, service registry and configuration. It uses package client alone,
-// and so runs against Apache ZooKeeper (3.6 and newer) and zk-lite. It has no connection
-// of its own and does not manage sessions: the client does.
+// group membership, service registry, configuration and values of many megabytes. It
+// uses package client alone, and so runs against Apache ZooKeeper (3.6 and newer) and
+// zk-lite. It has no connection of its own and does not manage sessions: the client
+// does.
 //
 // Znode layouts and names are those of Apache Curator where Curator has the recipe, so
 // that programs in Java and Go can use the same lock; the documentation of each type
@@ -48,7 +49,7 @@
 //
 // # Concurrency
 //
-// All types are safe for concurrent use. Three of them have goroutines: each Grant
+// All types but BlobReader are safe for concurrent use. Three of them have goroutines: each Grant
 // one, from the grant to its release or loss; each Membership one, until Leave; and
 // each Value one, until Close. A deletion that continues after its context has ended
 // has a goroutine, which ends with the deletion or the session. All end when the

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -157,6 +159,36 @@ func ExampleQueue() {
 	fmt.Println(errors.Is(err, recipes.ErrEmpty))
 	// Output:
 	// hello
+	// <nil>
+	// true
+}
+
+func ExampleBlob() {
+	ctx, cancel := context.WithTimeout(context.Background(), exampleAtMost)
+	defer cancel()
+	ours, theirs := connectExample(ctx)
+	defer theirs.Close()
+	defer ours.Close()
+
+	model := strings.Repeat("a large value, beyond the megabyte of a znode. ", 100_000)
+	written, err := recipes.NewBlob(ours, "/example/model").Write(ctx, strings.NewReader(model), client.AnyVersion)
+	if err != nil {
+		log.Panic(err)
+	}
+	r, err := recipes.NewBlob(theirs, "/example/model").Open(ctx)
+	if err != nil {
+		log.Panic(err)
+	}
+	read, err := io.ReadAll(r) // or io.Copy to a file
+	fmt.Println(string(read) == model, err)
+
+	// Replace the version that was read, and none that another client has written since.
+	_, err = recipes.NewBlob(theirs, "/example/model").Write(ctx, strings.NewReader("small"), r.Info().Stat.Version)
+	fmt.Println(err)
+	_, err = recipes.NewBlob(ours, "/example/model").Write(ctx, strings.NewReader("other"), written.Stat.Version)
+	fmt.Println(errors.Is(err, client.ErrBadVersion))
+	// Output:
+	// true <nil>
 	// <nil>
 	// true
 }

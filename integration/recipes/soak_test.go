@@ -90,6 +90,7 @@ func TestSoak_ServersKilledAndPaused(t *testing.T) {
 	s.startQueues()
 	s.startBarriers()
 	s.startValues()
+	s.startBlobs()
 	f := &faults{s: s, r: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}, weak: -1}
 	f.run(length)
 	t.Logf("faults: %v", f)
