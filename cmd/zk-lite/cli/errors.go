@@ -163,6 +163,8 @@ func opMessage(op *client.OpError, err error) string {
 		return "the server refuses the identity; want a scheme it knows, as in digest user:password"
 	case errors.Is(err, client.ErrSessionClosedNeedsSASL):
 		return "the server asks for an identity (its enforce.auth.schemes): --auth digest:user:password, or --tls-cert"
+	case errors.Is(err, client.ErrTooLarge) && multi == nil:
+		return fmt.Sprintf("%v; `put` writes larger values in parts", err)
 	case errors.Is(err, client.ErrUnimplemented):
 		return fmt.Sprintf("%v; the server does not know the operation or has it switched off", err)
 	}

@@ -183,14 +183,19 @@ func listAll(
 
 func getCommand(g *globals) *cobra.Command {
 	var withStat, watch, asBase64 bool
+	var to getTo
 	c := &cobra.Command{
 		Use:   "get PATH",
 		Short: "Print the data of a znode",
 		Long: `Print the data of a znode, byte for byte; nothing is added, not even the end of
 a line. With -b it is a line of base64. With -s the Stat follows on lines of its
 own. With -w, wait for the next change of the data after printing it, and print the
-event.`,
+event.
+
+With --to, write the data into a file, which is there as a whole or not at all. Of a
+znode that put has written, that is the whole value, whose SHA-256 has been checked.`,
 		Example: `  zk-lite get /app/config
+  zk-lite get /models/ranking --to ranking.bin
   zk-lite get /app/config > config.yaml
   zk-lite get -o json /app/config | jq -r .stat.version`,
 		Args: argCount(1, 1, 1),
@@ -199,9 +204,16 @@ event.`,
 	f.BoolVarP(&withStat, "stat", "s", false, "print the Stat, too")
 	f.BoolVarP(&asBase64, "base64", "b", false, "print the data in base64")
 	f.BoolVarP(&watch, "watch", "w", false, "wait for the next change and print it")
+	to.bind(c)
 	g.completePaths(c, 1)
 	return g.command(c, func(c *cobra.Command, args []string) error {
+		if to.file != "" && (withStat || asBase64 || watch) || to.file == "" && to.force {
+			return usagef("--to goes without -s, -b and -w, and --force with --to")
+		}
 		return g.withClient(c, func(ctx context.Context, cl *client.Client) error {
+			if to.file != "" {
+				return to.get(ctx, g, c, cl, args[0])
+			}
 			var data []byte
 			var stat client.Stat
 			var w *client.Watch

@@ -214,8 +214,8 @@ func (s *shell) commands() *cobra.Command {
 // addData adds the commands for znodes and subtrees, which the shell has, too.
 func addData(root *cobra.Command, g *globals) {
 	root.AddGroup(&cobra.Group{ID: groupData, Title: "Data:"})
-	g.add(root, groupData, lsCommand, getCommand, setCommand, createCommand, deleteCommand, statCommand, getACLCommand,
-		setACLCommand, syncCommand, watchCommand, treeCommand, findCommand, deleteAllCommand, cpCommand, mvCommand,
+	g.add(root, groupData, lsCommand, getCommand, setCommand, putCommand, createCommand, deleteCommand, statCommand,
+		getACLCommand, setACLCommand, syncCommand, watchCommand, treeCommand, findCommand, deleteAllCommand, cpCommand, mvCommand,
 		exportCommand, importCommand, diffCommand)
 }
 
