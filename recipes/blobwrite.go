@@ -163,8 +163,7 @@ type sentPart struct {
 // send creates the parts, a few at a time.
 func (w *blobWrite) send(content io.Reader) error {
 	var window [blobWindow]sentPart
-	var end error
-	for i := 0; end == nil; i++ {
+	for i, last := 0, false; !last; i++ {
 		p := &window[i%blobWindow]
 		if err := w.created(p); err != nil {
 			return err
@@ -173,8 +172,9 @@ func (w *blobWrite) send(content io.Reader) error {
 			p.data = make([]byte, blobPart)
 		}
 		var n int
-		if n, end = fill(content, p.data[:blobPart]); end != nil && end != io.EOF {
-			return fmt.Errorf("reading the content of %s: %w", w.path, end)
+		var err error
+		if n, last, err = fill(content, p.data[:blobPart]); err != nil {
+			return fmt.Errorf("reading the content of %s: %w", w.path, err)
 		}
 		if n == 0 {
 			break
@@ -194,15 +194,20 @@ func (w *blobWrite) send(content io.Reader) error {
 	return nil
 }
 
-// fill reads until the buffer is full or an error comes. io.ReadFull does not tell the end from
+// fill reads until the buffer is full or the content ends. io.ReadFull does not tell its end from
 // an io.ErrUnexpectedEOF of the reader, which means that something is missing.
-func fill(r io.Reader, buf []byte) (n int, err error) {
-	for n < len(buf) && err == nil {
-		var more int
-		more, err = r.Read(buf[n:])
+func fill(r io.Reader, buf []byte) (n int, last bool, err error) {
+	for n < len(buf) {
+		more, err := r.Read(buf[n:])
 		n += more
+		if err == io.EOF {
+			return n, true, nil
+		}
+		if err != nil {
+			return n, false, err
+		}
 	}
-	return n, err
+	return n, false, nil
 }
 
 // created waits until a part is there. If the reply was lost, it is created again.

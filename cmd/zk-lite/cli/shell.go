@@ -215,8 +215,8 @@ func (s *shell) commands() *cobra.Command {
 func addData(root *cobra.Command, g *globals) {
 	root.AddGroup(&cobra.Group{ID: groupData, Title: "Data:"})
 	g.add(root, groupData, lsCommand, getCommand, setCommand, putCommand, createCommand, deleteCommand, statCommand,
-		getACLCommand, setACLCommand, syncCommand, watchCommand, treeCommand, findCommand, deleteAllCommand, cpCommand, mvCommand,
-		exportCommand, importCommand, diffCommand)
+		getACLCommand, setACLCommand, syncCommand, watchCommand, treeCommand, findCommand, deleteAllCommand, cpCommand,
+		mvCommand, exportCommand, importCommand, diffCommand)
 }
 
 // addOperation adds the one command for operators that the shell has, too.
