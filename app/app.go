@@ -17,6 +17,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/api/admin"
+	"github.com/zk-lite/zk-lite/api/dns"
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/consensus"
@@ -47,6 +48,7 @@ type Server struct {
 	zk        *zk.Listener
 	follower  *follower   // nil: clientPort is not open
 	http      *api.Server // nil: it is switched off
+	dns       *dns.Server // nil: the same
 	reporter  *reporter   // nil: there is no service manager
 
 	dirs []string // of the data and the backups
@@ -148,6 +150,12 @@ func (s *Server) serveClients(o *Options) {
 	if l := s.listeners.secure; l != nil {
 		go s.serve("the ZooKeeper port with TLS", func() error { return s.zk.Serve(s.tls.secure(c, l)) })
 	}
+	if l := s.listeners.dns; l != nil {
+		cfg := c.DNS
+		cfg.Descriptors, cfg.Logger = s.descriptors.Clients, o.Logger
+		s.dns = dns.New(s.server, cfg)
+		go s.serve("the DNS port", func() error { return s.dns.Serve(s.listeners.dnsUDP, l) })
+	}
 	if s.listeners.http != nil {
 		s.http = api.New(s.server, s.consensus.Ensemble(), s.httpConfig(o))
 		go s.serve("the HTTP port", func() error { return s.http.Serve(s.tls.http(c, s.listeners.http)) })
@@ -177,7 +185,7 @@ func (s *Server) httpConfig(o *Options) api.Config {
 	return cfg
 }
 
-// serve runs one of the two until Close; its Shutdown waits for this to end.
+// serve runs one of them until Close; its Shutdown waits for this to end.
 func (s *Server) serve(what string, run func() error) {
 	if err := run(); err != nil && !errors.Is(err, net.ErrClosed) {
 		s.logger.Error("no new clients are accepted", "listener", what, "error", err)
@@ -201,6 +209,10 @@ func (s *Server) Close() error {
 				s.logger.Info("HTTP clients were cut off", "error", err)
 			}
 		})
+	}
+	if s.dns != nil {
+		_, _ = s.listeners.dns.Close(), s.listeners.dnsUDP.Close()
+		s.dns.Close()
 	}
 	s.server.Stop()
 	var errs []error
@@ -273,6 +285,14 @@ func (s *Server) SecureClientAddr() net.Addr {
 		return nil
 	}
 	return s.listeners.secure.Addr()
+}
+
+// DNSAddr is where the DNS port is, nil when there is none.
+func (s *Server) DNSAddr() net.Addr {
+	if s.listeners.dns == nil {
+		return nil
+	}
+	return s.listeners.dns.Addr()
 }
 
 // HTTPAddr is where the HTTP API is, nil when it is switched off.

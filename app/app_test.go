@@ -151,6 +151,7 @@ func TestServer_Open_PortInUse_NamesTheSetting(t *testing.T) {
 	for setting, change := range map[string]func(*config.Settings){
 		"clientPort":       func(s *config.Settings) { s.ClientPort = port },
 		"admin.serverPort": func(s *config.Settings) { s.AdminPort = port },
+		"dns.port":         func(s *config.Settings) { s.DNSPort = port },
 		"server.1": func(s *config.Settings) {
 			s.Standalone = false
 			s.Servers = []config.Server{
@@ -183,6 +184,7 @@ func TestServer_Open_NoSuchAddress_NamesTheSetting(t *testing.T) {
 		for setting, change := range map[string]func(*config.Settings){
 			"clientPortAddress":   func(s *config.Settings) { s.ClientPortAddress = host },
 			"admin.serverAddress": func(s *config.Settings) { s.AdminAddress = host },
+			"dns.address":         func(s *config.Settings) { s.DNSAddress, s.DNSPort = host, 0 },
 			"server.1": func(s *config.Settings) {
 				s.Standalone = false
 				s.Servers = []config.Server{

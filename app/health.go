@@ -31,6 +31,7 @@ func (s *Server) metrics(emit func(key string, value any)) {
 		s.backups.Metrics(emit)
 	}
 	s.mirror.Metrics(emit)
+	s.dns.Metrics(emit)
 	for _, m := range s.consensus.Metrics() {
 		if byServer, is := m.Value.(map[state.ServerID]float64); is {
 			emit(m.Key, labelled(byServer))

@@ -17,7 +17,9 @@ import (
 // listeners are the ports of a server. They are opened before anything else,
 // so that a port in use is found while nothing has been touched.
 type listeners struct {
-	client, secure, peer, http net.Listener // some may be nil
+	client, secure, peer, http, dns net.Listener // some may be nil
+
+	dnsUDP net.PacketConn // beside dns, at the same port
 
 	moving sync.Mutex // protects client once the server runs; the network is not waited for under it
 }
@@ -29,6 +31,12 @@ func (l *listeners) open(s *config.Settings) (err error) {
 			return err
 		}
 		*p.to = accelerate(s, x)
+	}
+	if l.dns != nil {
+		addr := net.JoinHostPort(s.DNSAddress, strconv.Itoa(portOf(l.dns)))
+		if l.dnsUDP, err = net.ListenPacket("udp", addr); err != nil {
+			return ofDNS.failed(addr, err)
+		}
 	}
 	return nil
 }
@@ -70,6 +78,9 @@ func (l *listeners) ports(s *config.Settings) (all []port) {
 	if s.AdminEnabled {
 		admin := origin{port: HTTPPortSetting, host: "admin.serverAddress"}
 		all = append(all, port{admin, net.ListenConfig{}, s.AdminListen(), &l.http})
+	}
+	if s.DNSPort != config.NoPort {
+		all = append(all, port{ofDNS, net.ListenConfig{}, s.DNSListen(), &l.dns})
 	}
 	return all
 }
@@ -209,6 +220,7 @@ const (
 	ClientPortSetting       = "clientPort"
 	SecureClientPortSetting = "secureClientPort"
 	HTTPPortSetting         = "admin.serverPort"
+	DNSPortSetting          = "dns.port"
 )
 
 // ListenError reports that a port of a server cannot be opened.
@@ -234,13 +246,19 @@ func (e *ListenError) Unwrap() error { return e.Err }
 // host, and what else there is to do about a host that is not this machine's.
 type origin struct{ port, host, or string }
 
+var ofDNS = origin{port: DNSPortSetting, host: "dns.address"}
+
 func (o origin) listen(c net.ListenConfig, addr string) (net.Listener, error) {
 	l, err := c.Listen(context.Background(), "tcp", addr)
 	if err != nil {
-		setting, remedy := o.blame(err)
-		return nil, &ListenError{Setting: setting, Address: addr, Err: err, Remedy: remedy}
+		return nil, o.failed(addr, err)
 	}
 	return l, nil
+}
+
+func (o origin) failed(addr string, err error) *ListenError {
+	setting, remedy := o.blame(err)
+	return &ListenError{Setting: setting, Address: addr, Err: err, Remedy: remedy}
 }
 
 // blame finds the setting that is at fault and what to do.
@@ -260,9 +278,12 @@ func (o origin) blame(err error) (setting, remedy string) {
 
 // close closes what is open; the user of a listener may have closed it already.
 func (l *listeners) close() {
-	for _, x := range []net.Listener{l.client, l.secure, l.peer, l.http} {
+	for _, x := range []net.Listener{l.client, l.secure, l.peer, l.http, l.dns} {
 		if x != nil {
 			_ = x.Close()
 		}
+	}
+	if l.dnsUDP != nil {
+		_ = l.dnsUDP.Close()
 	}
 }

@@ -29,12 +29,15 @@ type ReadOnlyMode struct {
 // has is its newest snapshot, and only a leader knows which entries of its log belong to the state.
 func (m *ReadOnlyMode) On() bool {
 	s := m.srv
-	if !s.cfg.ReadOnly || s.Source.TakesClients() || s.draining.Load() || !s.catchUp.hasCaughtUp() {
-		return false
-	}
-	status, silence := s.Status(), s.Source.silence()
-	return status.Halt == nil && s.Source.offline.Load() != never &&
-		max(status.Contact, silence) > max(readOnlyGrace, s.cfg.Tick)
+	return s.cfg.ReadOnly && !s.Source.TakesClients() && m.Readable() && s.Source.offline.Load() != never &&
+		max(s.Status().Contact, s.Source.silence()) > max(readOnlyGrace, s.cfg.Tick)
+}
+
+// Readable reports whether what this server has is a state that the ensemble once had, perhaps an old one, and the
+// server is to serve.
+func (m *ReadOnlyMode) Readable() bool {
+	s := m.srv
+	return !s.draining.Load() && s.catchUp.hasCaughtUp() && s.Status().Halt == nil
 }
 
 // Mode is the server's role, or "read-only", as four-letter words print it.

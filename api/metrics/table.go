@@ -41,6 +41,7 @@ const (
 	zkPort   = "ZooKeeper port"
 	httpPort = "HTTP port"
 	tlsPorts = "TLS"
+	dnsPort  = "DNS port"
 	process  = "process"
 
 	seconds, millis, bytesUnit = "seconds", "milliseconds", "bytes"
@@ -262,6 +263,10 @@ var lastRows = []Metric{
 	{"tls_handshake_failures_total", Counter, "", "TLS handshakes that failed.", tlsPorts, false, false},
 	{"tls_handshakes_refused_total", Counter, "",
 		"Clients that were disconnected because too many handshakes were unfinished.", tlsPorts, false, false},
+
+	{"dns_questions_total", Counter, "", "DNS questions that had a reply.", dnsPort, false, false},
+	{"dns_limited_total", Counter, "",
+		"Those that had none but that there are too many of one network.", dnsPort, false, false},
 
 	{"audit_events_left_out_total", Counter, "",
 		"Events that are not in the audit log, because its disk was too slow or has refused them.",

@@ -54,7 +54,7 @@ func Load(fs *pflag.FlagSet, lookup func(string) (string, bool)) (Settings, []No
 func gather(fs *pflag.FlagSet, lookup func(string) (string, bool)) (*loader, error) {
 	l := &loader{fs: fs, lookup: lookup, source: map[string]string{}}
 	l.rows = table(&l.s)
-	l.s.MyID, l.s.SecureClientPort = noID, NoPort
+	l.s.MyID, l.s.SecureClientPort, l.s.DNSPort = noID, NoPort, NoPort
 	l.s.TLS.Prefix, l.s.PeerTLS.Prefix, l.s.PeerTLS.MinVersion = "ssl.", "ssl.quorum.", tls.VersionTLS13
 	l.defaults()
 	l.file()

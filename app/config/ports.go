@@ -1,6 +1,11 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zk-lite/zk-lite/internal/memberdata"
+)
 
 func clientRows(s *Settings) []setting {
 	return []setting{
@@ -84,6 +89,31 @@ func httpRows(s *Settings) []setting {
 			help: "Host names, separated by commas and without ports, that requests to an HTTP port on loopback may " +
 				"use, besides localhost and IP addresses; `*` is any name. See docs/configuration.md."},
 	}
+}
+
+func dnsRows(s *Settings) []setting {
+	return []setting{
+		{key: "dns.port", kind: kindPort, min: 0, max: 65535, to: &s.DNSPort,
+			help: "Port, of UDP and TCP, for DNS questions about the members of groups that world:anyone may read. " +
+				"Default: none. See docs/recipes.md."},
+		{key: "dns.address", kind: kindHost, def: "127.0.0.1", to: &s.DNSAddress,
+			help: "Address of the DNS port."},
+		{key: "dns.domain", kind: kindText, def: "zk-lite.internal", to: &s.DNS.Domain,
+			help: "Domain of the names that are answered: `w1.web.app.zk-lite.internal` is /app/web/w1."},
+		{key: "dns.ttl", kind: kindMillis, def: "5000", min: 0, max: day, to: &s.DNS.TTL,
+			help: "For how long others may keep an answer; DNS has whole seconds."},
+	}
+}
+
+// resolveDNS checks the domain.
+func (l *loader) resolveDNS() {
+	to := &l.s.DNS.Domain
+	domain := strings.ToLower(strings.TrimSuffix(*to, "."))
+	if !memberdata.ValidHost(domain) {
+		l.fail(l.where("dns-domain"), "dns.domain", fmt.Sprintf("%q is no DNS name", shorten(*to)),
+			"want labels of letters, digits, - and _, with dots between them, such as zk-lite.internal")
+	}
+	*to = domain
 }
 
 func throttleRows(s *Settings) []setting {
@@ -179,6 +209,7 @@ func (l *loader) checkPorts() {
 	if s.AdminEnabled {
 		uses = append(uses, use{"admin-server-port", "admin.serverPort", s.AdminAddress, s.AdminPort})
 	}
+	uses = append(uses, use{"dns-port", "dns.port", s.DNSAddress, s.DNSPort})
 	for i, a := range uses {
 		for _, b := range uses[:i] {
 			meet := a.host == b.host || unspecified(a.host) || unspecified(b.host)

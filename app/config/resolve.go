@@ -23,6 +23,7 @@ func (l *loader) resolve() {
 	l.resolveAuth()
 	l.resolveBackup()
 	l.resolveThrottle()
+	l.resolveDNS()
 	l.checkServers()
 	for _, step := range []func(){l.resolveMyID, l.resolveRole, l.resolveClientPort, l.checkPorts} {
 		if len(l.errs) > 0 {

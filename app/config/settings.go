@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/dns"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/consensus"
@@ -30,6 +31,7 @@ type Settings struct {
 	Server    server.Config // the request path
 	ZooKeeper zk.Config     // ZooKeeper's port
 	HTTP      rest.Config   // the HTTP port
+	DNS       dns.Config    // the DNS port
 	Auth      auth.Config
 	SASL      SASL
 	TLS       TLS
@@ -68,6 +70,10 @@ type Settings struct {
 	// With any of them the port speaks TLS.
 	AdminForceHTTPS, AdminPortUnification, AdminNeedClientAuth bool
 	TokenFile                                                  string // "": there are no tokens
+
+	// The DNS port, of UDP and TCP.
+	DNSPort    int    // 0: any free port; NoPort: none
+	DNSAddress string // "": all interfaces
 
 	AuditEnabled bool
 
@@ -174,6 +180,9 @@ func (s *Settings) SecureClientListen() string {
 func (s *Settings) AdminListen() string {
 	return net.JoinHostPort(s.AdminAddress, strconv.Itoa(s.AdminPort))
 }
+
+// DNSListen is the address of the DNS port for net.Listen.
+func (s *Settings) DNSListen() string { return net.JoinHostPort(s.DNSAddress, strconv.Itoa(s.DNSPort)) }
 
 // Wanted reports whether any port speaks TLS.
 func (s *Settings) Wanted() bool {

@@ -10,7 +10,7 @@ import (
 // fill in s.
 func table(s *Settings) []setting {
 	return slices.Concat(basicRows(s), ensembleRows(s), clientRows(s), znodeRows(s), storageRows(s), httpRows(s),
-		tlsRows(s), peerTLSRows(s), authRows(s), sanRows(s), saslRows(s), auditRows(s), throttleRows(s), backupRows(s),
+		dnsRows(s), tlsRows(s), peerTLSRows(s), authRows(s), sanRows(s), saslRows(s), auditRows(s), throttleRows(s), backupRows(s),
 		mirrorRows(s), runtimeRows(s), loggerRows(s), retiredRows())
 }
 

@@ -22,7 +22,7 @@ func TestHealthCheck_Late_IsKilledWithItsChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { // whoever has the other end has ended, when it ends
+	go func() { // it ends with the processes that have the other end
 		f, err := os.Open(fifo)
 		if err == nil {
 			_, err = io.ReadAll(f)
