@@ -22,13 +22,14 @@ type Election struct {
 }
 
 // NewElection returns the election at path. WithData identifies the candidate
-// (Curator's id). Options: WithData, WithACL, WithLossOnSuspension.
+// (Curator's id). Options: WithData, WithACL, WithLossOnSuspension,
+// WithLockDelay.
 func NewElection(c *client.Client, path string, opts ...Option) *Election {
 	o := newOptions(opts)
 	return &Election{
 		queue: &waitQueue{
 			c: c, dir: path, base: curator.Latch, markers: []string{curator.Latch, curator.KazooLock},
-			data: o.data, acl: o.acl,
+			data: o.data, acl: o.acl, delay: o.delay,
 		},
 		strict: o.strict,
 	}

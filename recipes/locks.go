@@ -24,13 +24,13 @@ type Mutex struct {
 }
 
 // NewMutex returns the mutex at path.
-// Options: WithData, WithACL, WithLossOnSuspension, WithReentrance.
+// Options: WithData, WithACL, WithLossOnSuspension, WithReentrance, WithLockDelay.
 func NewMutex(c *client.Client, path string, opts ...Option) *Mutex {
 	o := newOptions(opts)
 	return &Mutex{
 		queue: &waitQueue{
 			c: c, dir: path, base: curator.Lock, markers: []string{curator.Lock, curator.KazooLock},
-			data: o.data, acl: o.acl,
+			data: o.data, acl: o.acl, delay: o.delay,
 		},
 		strict: o.strict, reentrant: o.reentrant,
 	}

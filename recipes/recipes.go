@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/zk-lite/zk-lite/client"
 )
@@ -17,6 +18,7 @@ type options struct {
 	strict    bool
 	reentrant bool
 	claims    string
+	delay     *time.Duration
 }
 
 func newOptions(opts []Option) options {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/curator"
@@ -24,6 +25,7 @@ type waitQueue struct {
 	acl     []client.ACL
 	// waitsFor are the markers of the znodes that a waiter waits for; all if there are none.
 	waitsFor []string
+	delay    *time.Duration // of WithLockDelay
 }
 
 // acquire joins the queue and waits until its position is the first; with wait false it
@@ -35,8 +37,12 @@ type waitQueue struct {
 //	  position.await     until there is no predecessor
 //	    findPredecessor  list without a watch
 //	    waitGone         a watch on the predecessor
+//	  position.takeOver  if a lost holder has left a lock delay, or this one wants one
 //	  position.quit      if anything failed
 func (q *waitQueue) acquire(ctx context.Context, wait bool) (*position, error) {
+	if err := q.checkDelay(); err != nil {
+		return nil, err
+	}
 	for {
 		p, err := q.join(ctx)
 		if err == nil {
@@ -75,7 +81,8 @@ func (q *waitQueue) positionOf(path string, stat client.Stat) (*position, error)
 	if stat.EphemeralOwner != s.ID || s.Err() != nil {
 		return nil, errPositionLost
 	}
-	p := &position{queue: q, session: s, path: path, name: znode.Base(path), token: stat.Czxid}
+	p := &position{queue: q, session: s, path: path, name: znode.Base(path), token: stat.Czxid,
+		ctime: stat.Ctime}
 	return p, nil
 }
 
@@ -151,6 +158,8 @@ type position struct {
 	path    string
 	name    string
 	token   client.Zxid
+	ctime   int64 // of the znode
+	marked  bool  // it has left a mark of its lock delay
 
 	own     *client.Watch // of the znode's data; nil before findPredecessor
 	revoked bool          // another client has asked for a release
@@ -161,9 +170,12 @@ func (p *position) await(ctx context.Context, wait bool) error {
 	ctx, cancel := p.session.Context(ctx)
 	defer cancel()
 	for {
-		predecessor, err := p.findPredecessor(ctx)
-		if err != nil || predecessor == nil {
+		predecessor, marked, err := p.findPredecessor(ctx)
+		if err != nil {
 			return err
+		}
+		if predecessor == nil {
+			return p.takeOver(ctx, wait, marked)
 		}
 		if !wait {
 			return ErrNotAcquired
@@ -176,12 +188,15 @@ func (p *position) await(ctx context.Context, wait bool) error {
 }
 
 // findPredecessor lists the queue, without a watch, and returns the znode to wait for. The list
-// is newer than our znode, so an earlier znode that is not in the list never comes back.
-func (p *position) findPredecessor(ctx context.Context) (*curator.Waiter, error) {
+// is newer than our znode, so an earlier znode that is not in the list never comes back. marked is whether there is a
+// mark of a lock delay.
+func (p *position) findPredecessor(
+	ctx context.Context,
+) (predecessor *curator.Waiter, marked bool, err error) {
 	pending := p.queue.c.Async().Children(ctx, p.queue.dir)
 	if p.own == nil {
 		if err := p.watchOwn(ctx); err != nil { // travels with the list
-			return nil, err
+			return nil, false, err
 		}
 	}
 	reply, err := pending.Wait(ctx)
@@ -189,16 +204,17 @@ func (p *position) findPredecessor(ctx context.Context) (*curator.Waiter, error)
 		reply.Children, _, err = p.queue.c.Children(ctx, p.queue.dir)
 	}
 	if errors.Is(err, client.ErrNoNode) {
-		return nil, errPositionLost
+		return nil, false, errPositionLost
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	ahead, queued := curator.Ahead(reply.Children, p.name, p.queue.markers...)
 	if !queued {
-		return nil, errPositionLost // it was deleted
+		return nil, false, errPositionLost // it was deleted
 	}
-	return curator.Predecessor(ahead, p.queue.waitsFor...), nil
+	marked = slices.Contains(reply.Children, curator.DelayName)
+	return curator.Predecessor(ahead, p.queue.waitsFor...), marked, nil
 }
 
 // watchOwn sets a watch on the own znode, which fires when it is deleted or
@@ -280,13 +296,20 @@ func (p *position) leave(ctx context.Context) error {
 	defer cancel()
 	err := ctx.Err()
 	if err == nil {
-		err = remove(bound, p.queue.c, p.path)
+		err = p.removeGrant(bound)
 	}
 	if err != nil && p.session.Err() != nil {
 		return nil
 	}
 	if err != nil && ctx.Err() != nil {
-		go removeInSession(p.queue.c, p.session, p.path)
+		go p.removeInSession()
 	}
 	return err
+}
+
+// removeInSession is removeGrant in the background. It ends with the session at the latest, and so with the client.
+func (p *position) removeInSession() {
+	ctx, cancel := p.session.Context(context.Background())
+	defer cancel()
+	_ = p.removeGrant(ctx) // not allowed, or deleted with the session
 }

@@ -30,7 +30,8 @@ If the session is lost, so is the lock: the command gets SIGTERM, and SIGKILL af
 --grace. A process can be paused for longer than that, so the resource that the lock
 protects should refuse a holder that is too late. For that the command finds a
 fencing token in ZK_LITE_FENCING_TOKEN, a decimal number that grows from holder to
-holder, and the path of its znode in ZK_LITE_LOCK.
+holder, and the path of its znode in ZK_LITE_LOCK. With --lock-delay others also wait for
+that time after a loss; Curator and kazoo do not.
 
 The lock is Curator's InterProcessMutex: programs in Java, Python (kazoo) and Go can
 use the same one.`,
@@ -48,6 +49,9 @@ use the same one.`,
 	return g.command(c, func(c *cobra.Command, args []string) error {
 		if wait < 0 || try && wait != 0 {
 			return usagef("--wait %v: want more than 0, and not together with --try", wait)
+		}
+		if err := o.checkDelay(); err != nil {
+			return err
 		}
 		return g.withSession(c, func(ctx context.Context, cl *client.Client) error {
 			m := recipes.NewMutex(cl, args[0], o.recipe()...)
@@ -86,6 +90,9 @@ func notAcquired(ctx context.Context, m *recipes.Mutex, path string, err error) 
 	if !late && !errors.Is(err, recipes.ErrNotAcquired) {
 		return err
 	}
+	if delay, ok := errors.AsType[*recipes.DelayError](err); ok {
+		return fmt.Errorf("%s was not acquired: %w: %w", path, delay, errConflict)
+	}
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
 	holder := "others"
@@ -119,6 +126,9 @@ The election is Curator's LeaderLatch.`,
 	o.bind(g, c, true)
 	g.completePaths(c, 1)
 	return g.command(c, func(c *cobra.Command, args []string) error {
+		if err := o.checkDelay(); err != nil {
+			return err
+		}
 		return g.withSession(c, func(ctx context.Context, cl *client.Client) error {
 			e := recipes.NewElection(cl, args[0], o.recipe()...)
 			for {
@@ -145,6 +155,7 @@ type workOptions struct {
 	data   string
 	grace  time.Duration
 	strict bool
+	delay  time.Duration
 }
 
 // defaultGrace is how long a command may take to end after SIGTERM.
@@ -169,8 +180,17 @@ func (o *workOptions) bind(g *globals, c *cobra.Command, strict bool) {
 	if strict {
 		f.BoolVar(&o.strict, "strict", false,
 			"stop the command when the connection is lost, not only when the session is lost")
+		f.DurationVar(&o.delay, "lock-delay", 0,
+			"after a loss, not after a release, keep others waiting for so long (at most 1h)")
 	}
 	g.bindSession(c)
+}
+
+func (o *workOptions) checkDelay() error {
+	if o.delay < 0 || o.delay > time.Hour {
+		return usagef("--lock-delay %v: want 0 to 1h", o.delay)
+	}
+	return nil
 }
 
 // recipe are the flags as options of a recipe.
@@ -178,6 +198,9 @@ func (o *workOptions) recipe() []recipes.Option {
 	opts := []recipes.Option{recipes.WithData([]byte(o.name()))}
 	if o.strict {
 		opts = append(opts, recipes.WithLossOnSuspension())
+	}
+	if o.delay != 0 {
+		opts = append(opts, recipes.WithLockDelay(o.delay))
 	}
 	return opts
 }
