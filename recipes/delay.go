@@ -158,7 +158,7 @@ func (p *position) replaceMark(ctx context.Context, there bool, data []byte) err
 		m.Delete(p.queue.mark(), client.AnyVersion)
 	}
 	if data != nil {
-		m.Create(p.queue.mark(), data, client.Persistent, p.queue.acl...)
+		m.Create(p.queue.mark(), data, client.Persistent, client.ReadACL()...)
 	}
 	err := m.Commit(ctx)
 	var failed *client.MultiError

@@ -18,6 +18,7 @@ type electionBody struct {
 	Leader     *queueEntry  `json:"leader"`     // null: there is none
 	Candidates []queueEntry `json:"candidates"` // who would be next, at most maxQueue
 	Length     int          `json:"length"`     // how many candidates there are
+	Delay      *delayBody   `json:"lock_delay,omitempty"`
 }
 
 // getElection shows the leader, and again whenever it changes if the
@@ -36,7 +37,11 @@ func (h *handlers) getElection(q *rest.Request) error {
 		return err
 	}
 	body := electionBody{Path: dir, Candidates: []queueEntry{}}
-	if len(all) > 0 {
+	pending := false
+	switch body.Delay, pending = shownDelay(q, dir, all); {
+	case pending:
+		body.Candidates, body.Length = append(body.Candidates, all[:min(len(all), maxQueue)]...), length
+	case len(all) > 0:
 		body.Leader, body.Candidates, body.Length = &all[0], all[1:], length-1
 	}
 	return q.Answer(http.StatusOK, body)
@@ -148,6 +153,12 @@ func lookForLeader(q *rest.Request, k queueKind, dir string) (*leadership, error
 		names, _, code = v.Tree().Children(dir, q.IDs)
 		all := curator.Order(names, k.markers...)
 		if code != znode.OK || len(all) == 0 {
+			return
+		}
+		if d, _ := delayIn(v, dir); d.pending(all) { // until it ends, or that candidate is another
+			l.filters[0] = changes.Filter{
+				Path: znode.Join(dir, curator.DelayName), Kind: changes.KindData, Identities: superuser(),
+			}
 			return
 		}
 		e := entryAt(v.Tree(), dir, all[0].Name, q.IDs)

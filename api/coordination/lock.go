@@ -16,6 +16,7 @@ type lockBody struct {
 	Holder *queueEntry  `json:"holder"` // null: it is free
 	Queue  []queueEntry `json:"queue"`  // those who wait, at most maxQueue
 	Length int          `json:"length"` // of the whole queue
+	Delay  *delayBody   `json:"lock_delay,omitempty"`
 }
 
 // getLock shows the holder of a lock and its waiters.
@@ -29,7 +30,11 @@ func getLock(q *rest.Request) error {
 		return err
 	}
 	body := lockBody{Path: dir, Queue: []queueEntry{}}
-	if len(all) > 0 {
+	pending := false
+	switch body.Delay, pending = shownDelay(q, dir, all); {
+	case pending:
+		body.Queue, body.Length = append(body.Queue, all[:min(len(all), maxQueue)]...), length
+	case len(all) > 0:
 		body.Holder, body.Queue, body.Length = &all[0], all[1:], length-1
 	}
 	return q.Answer(http.StatusOK, body)

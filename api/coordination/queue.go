@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
@@ -35,9 +36,12 @@ func electionKind() queueKind {
 type queue struct {
 	server Server
 	kind   queueKind
-	path   string // of the lock or election
-	ticket string // empty before join
-	waits  bool   // others were ahead when it came, and the request is to wait for them
+	path   string        // of the lock or election
+	ticket string        // empty before join
+	waits  bool          // others were ahead when it came, and the request is to wait for them
+	delay  time.Duration // its own lock delay; 0: none
+	marked bool          // its mark is there
+	over   time.Time     // when the delay after a lost holder has passed; zero: it has seen none
 }
 
 func (l *queue) znode() string { return znode.Join(l.path, l.ticket) }
@@ -137,6 +141,9 @@ func guid(q *rest.Request) string {
 // leave gives the ticket back: it deletes the znode if it is there.
 func (l *queue) leave(q *rest.Request) error {
 	if err := l.checkOwner(q); err != nil {
+		return err
+	}
+	if err := l.removeMark(q); err != nil {
 		return err
 	}
 	r, err := q.Do(&state.Command{Op: state.OpDelete, Path: l.znode(), Version: znode.AnyVersion})

@@ -26,10 +26,10 @@ func Routes(srv Server) []rest.Route {
 	h := &handlers{srv}
 	return []rest.Route{
 		rest.Op(get, "/v1/locks/{path}", getLock),
-		rest.Op(post, "/v1/locks/{path}", h.takeLock, "wait", "ticket", "acl"),
+		rest.Op(post, "/v1/locks/{path}", h.takeLock, "wait", "ticket", "acl", "lock_delay"),
 		rest.Op(del, "/v1/locks/{path}/{ticket}", h.releaseLock),
 		rest.Op(get, "/v1/elections/{path}", h.getElection),
-		rest.Op(post, "/v1/elections/{path}", h.joinElection, "wait", "ticket", "acl"),
+		rest.Op(post, "/v1/elections/{path}", h.joinElection, "wait", "ticket", "acl", "lock_delay"),
 		rest.Op(del, "/v1/elections/{path}/{ticket}", h.resign),
 		rest.Op(get, "/v1/groups/{path}", getGroup, "limit", "after"),
 		rest.Op(put, "/v1/groups/{path}/members/{name}", joinGroup, "acl"),

@@ -71,7 +71,10 @@ func checkFencingToken(q *rest.Request) error {
 		return rest.Fail(code, doc.Path)
 	}
 	body := tokenBody{Path: doc.Path, FencingToken: fencingToken(token), State: tokenFree}
-	if holder != 0 {
+	switch {
+	case holder == 0 && waits:
+		body.State = tokenWaiting
+	case holder != 0:
 		body.Newest = fencingToken(holder)
 		switch {
 		case token == holder:
@@ -93,10 +96,12 @@ func holder(q *rest.Request, dir string, token znode.Zxid) (holds znode.Zxid, wa
 	q.View(func(v *server.View) {
 		var names []string
 		names, _, code = v.Tree().Children(dir, q.IDs)
-		for i, c := range curator.Order(names, curator.Lock, curator.KazooLock, curator.Latch) {
+		order := curator.Order(names, curator.Lock, curator.KazooLock, curator.Latch)
+		d, _ := delayIn(v, dir)
+		for i, c := range order {
 			st, _ := v.Tree().Exists(znode.Join(dir, c.Name), superuser())
 			switch {
-			case i == 0:
+			case i == 0 && !d.pending(order):
 				holds = st.Czxid
 			case st.Czxid == token:
 				waits = true

@@ -3,6 +3,7 @@ package coordination
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -30,6 +31,8 @@ type waiterBody struct {
 	Path     string   `json:"path"`
 	Position int      `json:"position"` // how many are ahead
 	Ahead    []string `json:"ahead"`    // their tickets, at most maxAhead
+	// Delay is what is left of the lock delay after the one ahead was lost; empty: it is there.
+	Delay string `json:"lock_delay,omitempty"`
 }
 
 // position is where a ticket is in its queue at one moment.
@@ -37,7 +40,12 @@ type position struct {
 	zxid  znode.Zxid
 	stat  znode.Stat       // of the znode
 	ahead []curator.Waiter // first come first
+	delay *delay           // nil: there is none, or others are ahead
+	left  time.Duration    // of the lock delay of a lost holder
 }
+
+// first reports whether it is the ticket's turn.
+func (s *position) first() bool { return len(s.ahead) == 0 && s.left <= 0 }
 
 // queueUp carries out the POST of a lock or an election: it joins the queue, or continues
 // with ?ticket=, and waits for the turn.
@@ -54,6 +62,9 @@ func (h *handlers) queueUp(q *rest.Request, k queueKind) error {
 		return err
 	}
 	l := &queue{server: h.server, kind: k, path: path}
+	if l.delay, err = q.Query.Duration("lock_delay", 0, 0, curator.MaxDelay); err != nil {
+		return err
+	}
 	if q.Query.Has("ticket") {
 		return l.resume(q, wait)
 	}
@@ -80,7 +91,7 @@ func (l *queue) enter(q *rest.Request, wait time.Duration) error {
 		return err
 	}
 	s, err := l.await(q, wait)
-	held := err == nil && len(s.ahead) > 0
+	held := err == nil && !s.first()
 	gone := l.waits && q.HTTP.Context().Err() != nil && q.Key == "" // a client with a key comes back
 	if err != nil || gone || held && wait == 0 {
 		l.abandon(q)
@@ -92,6 +103,8 @@ func (l *queue) enter(q *rest.Request, wait time.Duration) error {
 		return l.heldBy("another") // and the ticket was given back, the first time
 	case err != nil:
 		return err
+	case held && wait == 0 && s.left > 0:
+		return l.delayed(s)
 	case held && wait == 0:
 		return l.heldBy(s.ahead[0].Name)
 	}
@@ -122,12 +135,15 @@ func (l *queue) resume(q *rest.Request, wait time.Duration) (err error) {
 
 // answer answers with a grant, or with the position.
 func (l *queue) answer(q *rest.Request, s *position) error {
-	if len(s.ahead) == 0 {
+	if s.first() {
 		return q.Answer(http.StatusOK, grantBody{l.ticket, fencingToken(s.stat.Czxid), l.znode()})
 	}
 	body := waiterBody{Ticket: l.ticket, Path: l.znode(), Position: len(s.ahead)}
 	for _, c := range s.ahead[:min(len(s.ahead), maxAhead)] {
 		body.Ahead = append(body.Ahead, c.Name)
+	}
+	if s.left > 0 { // the one that was lost counts as one ahead
+		body.Position, body.Ahead, body.Delay = 1, []string{s.delay.Holder}, roundUp(s.left)
 	}
 	return q.Answer(http.StatusAccepted, body)
 }
@@ -151,6 +167,21 @@ func (l *queue) heldBy(holder string) error {
 	}
 }
 
+// delayed is the problem of a request that does not wait, during the lock delay of a holder that was lost.
+func (l *queue) delayed(s *position) error {
+	return &rest.Problem{
+		Status: http.StatusConflict, Title: "lock delay", Path: l.path,
+		Detail: fmt.Sprintf("%s: its holder %s was lost, and has a lock delay that ends in %s; the request does not wait",
+			l.path, s.delay.Holder, roundUp(s.left)),
+		Hint: "wait=30s waits in the queue",
+	}
+}
+
+// roundUp is a time as answers have it, in whole milliseconds.
+func roundUp(d time.Duration) string {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond).String()
+}
+
 // await waits until no one is ahead, the wait or the client ends, or this server
 // stops. It wakes up only when the one directly ahead leaves, or the ticket itself.
 // While it waits the session is kept alive.
@@ -158,9 +189,9 @@ func (l *queue) await(q *rest.Request, wait time.Duration) (*position, error) {
 	ctx, cancel := context.WithTimeout(q.HTTP.Context(), wait)
 	defer cancel()
 	defer context.AfterFunc(q.Core.Long.Until(), cancel)()
-	leave := func() {}
+	leave, waiting, tries := func() {}, false, 0
 	defer func() { leave() }()
-	for waiting := false; ; waiting = true {
+	for {
 		s, err := l.position(q)
 		if err != nil {
 			return nil, err
@@ -169,11 +200,22 @@ func (l *queue) await(q *rest.Request, wait time.Duration) (*position, error) {
 			// The session may have ended, and another be first, elsewhere.
 			return nil, q.Core.NotServing()
 		}
-		l.waits = l.waits || len(s.ahead) > 0 && wait > 0
-		if len(s.ahead) == 0 || ctx.Err() != nil {
+		if len(s.ahead) == 0 {
+			if again, err := l.takeOver(q, s); err != nil {
+				return nil, err
+			} else if again {
+				if tries++; tries > rest.MaxTries {
+					return nil, rest.TooMany(1, "%s: others change the lock delay too often", l.path)
+				}
+				continue
+			}
+		}
+		l.waits = l.waits || !s.first() && wait > 0
+		if s.first() || ctx.Err() != nil {
 			return s, nil
 		}
 		if !waiting {
+			waiting = true
 			if leave, err = q.EnterLong(); err != nil {
 				leave = func() {}
 				return nil, err
@@ -189,7 +231,15 @@ func (l *queue) await(q *rest.Request, wait time.Duration) (*position, error) {
 // ctx ends.
 func (l *queue) untilMoved(ctx context.Context, q *rest.Request, s *position) error {
 	var filters []changes.Filter
-	for _, name := range []string{curator.Predecessor(s.ahead).Name, l.ticket} {
+	before := curator.DelayName
+	if len(s.ahead) > 0 {
+		before = curator.Predecessor(s.ahead).Name
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.left)
+		defer cancel()
+	}
+	for _, name := range []string{before, l.ticket} {
 		filters = append(filters, changes.Filter{
 			Path: znode.Join(l.path, name), Kind: changes.KindData, Identities: superuser(),
 		})
@@ -224,14 +274,17 @@ func (l *queue) position(q *rest.Request) (*position, error) {
 	var names []string
 	var code znode.Error
 	ended, queued := false, false
+	var err error
 	q.View(func(v *server.View) {
 		s.zxid = v.Zxid()
 		if s.stat, code = v.Tree().Exists(l.znode(), superuser()); code == znode.OK {
 			names, _, code = v.Tree().Children(l.path, q.IDs)
 		}
 		ended = v.Machine().Sessions().Get(q.Session) == nil
+		if s.ahead, queued = curator.Ahead(names, l.ticket, l.kind.markers...); queued && len(s.ahead) == 0 {
+			s.delay, err = delayIn(v, l.path)
+		}
 	})
-	s.ahead, queued = curator.Ahead(names, l.ticket, l.kind.markers...)
 	switch {
 	case ended:
 		return nil, rest.Fail(znode.ErrSessionExpired, l.znode())
@@ -244,12 +297,15 @@ func (l *queue) position(q *rest.Request) (*position, error) {
 	case code != znode.OK:
 		return nil, rest.Fail(code, l.path)
 	}
-	return s, nil
+	return s, err
 }
 
 // abandon deletes the znode of a ticket that no client has. If that fails the
 // znode stays until its session ends.
 func (l *queue) abandon(q *rest.Request) {
+	if l.marked {
+		_ = l.removeMark(q) // with the znode alone others wait for the delay
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.HTTP.Context()), rest.RequestTimeout)
 	defer cancel()
 	for ctx.Err() == nil {

@@ -19,7 +19,7 @@ func FuzzDelayMark(f *testing.F) {
 			return
 		}
 		if m.Delay <= 0 || m.Delay > curator.MaxDelay || m.Holder == "" {
-			t.Errorf("%q: %+v", data, m)
+			t.Errorf("%q is %+v, want a delay within its bounds and a holder", data, m)
 		}
 		if again, err := curator.ParseDelayMark(m.Bytes()); err != nil || again != m {
 			t.Errorf("%q: %+v, encoded and parsed again %+v, %v", data, m, again, err)
