@@ -28,8 +28,7 @@ func TestNewRequest_NewResponse_EveryClientRequestHasBoth(t *testing.T) {
 
 func TestOpCode_String_NamesWhatItKnows(t *testing.T) {
 	for _, op := range allOpCodes() {
-		unknown := op == 10 || op >= 23 && op <= 99 || op > 107 && op != OpFeed && op != OpBranch
-		unknown := op == 10 || op >= 23 && op <= 99 || op > 107 && op != OpFeed && op != OpSyncWithin
+		unknown := op == 10 || op >= 23 && op <= 99 || op > 107 && op < OpFeed
 		if got := op.String()[:2] == "un"; got != unknown {
 			t.Errorf("%d is %s", int32(op), op)
 		}
