@@ -24,8 +24,9 @@ const (
 	// blobPart is the size of a part, far below jute.maxbuffer: others do not wait long behind
 	// one, and ZooKeeper has the last 500 transactions in memory (zookeeper.commitLogCount).
 	blobPart = 128 << 10
-	// blobWindow is how many parts a writer or reader has on the way: 2 MiB.
-	blobWindow = 16
+	// blobWindow is how many parts a writer or reader has on the way. With sixteen it is no faster,
+	// and the writes of others take ten times as long meanwhile.
+	blobWindow = 4
 	// blobFormat marks the data of a blob's znode.
 	blobFormat = "zk-lite-blob-1"
 	// blobPrefix starts the name of a version, before 26 random letters and digits.

@@ -17,7 +17,7 @@ import (
 
 // Write replaces the blob by what content has, if the znode's version is the given one;
 // client.AnyVersion and NoBlobYet also create the znode and missing parents. Readers see the
-// old version until the whole of the new one is there. Two megabytes of the content are in
+// old version until the whole of the new one is there. Half a megabyte of the content is in
 // memory.
 //
 // Errors, after which the old version is still there: that of content;
