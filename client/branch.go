@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/wire"
@@ -67,18 +68,21 @@ func (m *Multi) addRead(op wire.OpCode, path string, q wire.Request, fill func(*
 }
 
 // Branch carries out the operations of then if all conditions hold, and those of otherwise if not, as one transaction:
-// conditions, operations and reads are of one state, the newest. It reports which it was. Either Multi may be nil, and
-// both are used up. An operation that fails is reported as by Multi.Commit, and nothing has happened.
+// conditions, operations and reads are of one state, the newest. It reports which it was, also
+// with the error of an operation, which is as that of Multi.Commit: nothing has happened. Either Multi may be nil, and
+// both are used up.
 //
 // zk-lite has it, ZooKeeper does not. What the reads return is at most 1 MiB in all; beyond it they fail with ErrSystem.
 //
 // Errors: those of the operations; ErrNoAuth (READ) of a znode that is compared; ErrUnimplemented;
 // ErrNotReadOnly of an ensemble that mirrors ZooKeeper; ErrOutcomeUnknown.
 func (c *Client) Branch(ctx context.Context, conditions []Condition, then, otherwise *Multi) (bool, error) {
-	v, err := write(ctx, c.branch(ctx, conditions, then, otherwise))
-	if err == nil {
-		fillResults(c, v.items, v.results)
+	p := c.branch(ctx, conditions, then, otherwise)
+	v, err := write(ctx, p)
+	if errors.As(err, new(*MultiError)) {
+		return p.value.then, err // there was an answer
 	}
+	fillResults(c, v.items, v.results)
 	return v.then, err
 }
 

@@ -45,8 +45,11 @@ func TestClient_Branch(t *testing.T) {
 	fails.Get("/a")
 	fails.Delete("/none", -1)
 	var failed *client.MultiError
-	if _, err := c.Branch(ctx, unchanged[2:], nil, fails); !errors.As(err, &failed) || failed.Index != 1 || failed.Path != "/none" {
-		t.Errorf("error %v, want one about operation 1", err)
+	if held, err := c.Branch(ctx, unchanged[2:], nil, fails); held || !errors.As(err, &failed) || failed.Index != 1 || failed.Path != "/none" {
+		t.Errorf("held %v, error %v, want one about operation 1", held, err)
+	}
+	if held, err := c.Branch(ctx, nil, fails, nil); !held || !errors.As(err, &failed) {
+		t.Errorf("held %v, error %v, want one about an operation of the first list", held, err)
 	}
 	reads := c.Multi()
 	reads.Get("/a")

@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/zk-lite/zk-lite/api/rest"
@@ -137,6 +138,7 @@ func resultOf(op *multiOp, r *state.OpResult, committed bool) multiResult {
 		out.Content, out.Stat = rest.ContentOf(r.Read.Data), rest.StatOf(&r.Stat)
 	case committed && r.Op == state.OpChildren:
 		names := append([]string{}, r.Read.Children...)
+		slices.Sort(names)
 		out.Children, out.Stat = &names, rest.StatOf(&r.Stat)
 	}
 	return out

@@ -27,7 +27,7 @@ type Branch struct {
 // Read is what an OpGet or OpChildren has read, with OpResult.Stat. It is immutable.
 type Read struct {
 	Data     []byte   // OpGet; nil for null
-	Children []string // OpChildren: names, sorted
+	Children []string // OpChildren: names, in no particular order
 }
 
 // The bounds of what the reads of a branch return, counted as Read.size: enough for a znode of the default
@@ -38,10 +38,11 @@ const (
 	MaxKeyedReads = 64 << 10
 )
 
-// What reads count at least: more than they take on the wire.
+// What reads count at least: more than they take on the wire. A branch so lists 16,000 names at most, in half a
+// millisecond, while all other commands wait.
 const (
 	readBytes  = 96
-	childBytes = 16
+	childBytes = 64
 )
 
 func (r *Read) size() int {
@@ -113,7 +114,9 @@ func (m *Machine) read(c *Command, out *OpResult) {
 		return
 	default:
 		read.Children, _, _ = m.tree.Children(c.Path, m.txn.Identities)
-		slices.Sort(read.Children) // servers have orders of their own, and a Key's answer is part of the state
+		if m.command.Flags&FlagKeyed != 0 { // the answer is part of the state, and servers have orders of their own
+			slices.Sort(read.Children) // 1,000 at most; 60,000 would take 30 ms
+		}
 	}
 	if m.readRoom -= read.size(); m.readRoom < 0 {
 		out.Code = znode.ErrSystem
