@@ -67,6 +67,9 @@ func commands() []state.Command {
 		{Op: state.OpMulti, Ops: []state.Command{
 			{Op: state.OpSetData, Path: "/c", Data: []byte("x"), Version: -1}, {Op: state.OpCheck, Path: "/c", Version: 9},
 		}},
+		{Op: state.OpBranch, Branch: &state.Branch{Then: 1, If: []znode.Condition{
+			{Path: "/c", Of: znode.OfVersion, Is: znode.Greater, Number: 8}, {Path: "/c", Of: znode.OfData, Is: znode.Equal, Data: []byte("y")}}},
+			Ops: []state.Command{{Op: state.OpDelete, Path: "/c", Version: -1}, {Op: state.OpChildren, Path: "/c"}}},
 		{Op: state.OpDelete, Path: "/none", Version: 3, Mzxid: 0x100000001},
 		{Op: state.OpSetACL, Path: "/c", ACL: znode.ReadACL, Version: 0},
 		{Op: state.OpMember, Member: state.Member{ID: 1, Peer: "h:1:2", Client: "h:2181", Version: "1.1.0", Token: [32]byte{1}}},
