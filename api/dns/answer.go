@@ -47,6 +47,8 @@ func (s *Server) answer(question []byte, from netip.Addr, tcp bool) []byte {
 			x.rcode, x.msg.Truncated = dnsmessage.RCodeSuccess, true
 		}
 	case x.rcode == dnsmessage.RCodeSuccess:
+		s.turn.Lock()
+		defer s.turn.Unlock()
 		s.resolve(x)
 	}
 	return x.pack()
@@ -179,28 +181,24 @@ func (s *Server) ttl() uint32 { return uint32(s.cfg.TTL / time.Second) }
 // pack encodes the reply. If it is too long, additional records are left out, and then answers, with the TC bit.
 func (x *query) pack() []byte {
 	x.msg.RCode = x.rcode & 0xf
-	additionals := x.msg.Additionals
-	for {
-		x.msg.Additionals = additionals
-		if x.edns {
-			var h dnsmessage.ResourceHeader
-			if h.SetEDNS0(maxUDP, x.rcode, false) != nil {
-				return nil
-			}
-			x.msg.Additionals = append(additionals[:len(additionals):len(additionals)],
-				dnsmessage.Resource{Header: h, Body: &dnsmessage.OPTResource{}})
+	var opt []dnsmessage.Resource
+	if x.edns {
+		opt = make([]dnsmessage.Resource, 1)
+		opt[0].Body = &dnsmessage.OPTResource{}
+		if opt[0].Header.SetEDNS0(maxUDP, x.rcode, false) != nil {
+			return nil // cannot be
 		}
+	}
+	for x.msg.Additionals = append(x.msg.Additionals, opt...); ; x.msg.Additionals = opt {
 		b, err := x.msg.Pack()
 		if err != nil {
 			return nil // cannot be: all names were checked
 		}
 		answers := len(x.msg.Answers)
 		switch {
-		case len(b) <= x.size || answers == 0 && len(additionals) == 0:
+		case len(b) <= x.size || answers == 0:
 			return b
-		case len(additionals) > 0:
-			additionals = additionals[:len(additionals)*x.size/len(b)]
-		default:
+		case len(x.msg.Additionals) == len(opt):
 			x.msg.Answers, x.msg.Truncated = x.msg.Answers[:answers*x.size/len(b)], true
 		}
 	}

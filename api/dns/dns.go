@@ -15,7 +15,7 @@
 //
 // Serve runs in a goroutine of its caller, reads TCP's listener there, and starts one for UDP, which answers one
 // question after the other, and one for each TCP connection, which does the same. Server.mu protects the table of
-// connections, limiter.mu the counts; neither is held with another lock.
+// connections, limiter.mu the counts, Server.turn orders the answers; the view lock is taken under turn.
 package dns
 
 import (
@@ -49,6 +49,7 @@ type Server struct {
 
 	questions, limited atomic.Int64
 	limits             limiter
+	turn               sync.Mutex // held while an answer is found: DNS takes one processor at most
 
 	mu     sync.Mutex // protects the fields below
 	conns  map[net.Conn]netip.Addr

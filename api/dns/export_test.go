@@ -10,6 +10,7 @@ const (
 	PerSecond     = perSecond
 	MaxPerAddress = maxPerAddress
 	MaxUDP        = maxUDP
+	MaxMembers    = maxMembers
 )
 
 func (s *Server) Answer(question []byte, from netip.Addr, tcp bool) []byte {

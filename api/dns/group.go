@@ -133,6 +133,9 @@ func (s *Server) records(x *query, g *group) {
 	}
 	seen := map[netip.Addr]bool{}
 	for _, m := range g.members {
+		if len(x.msg.Answers)*leastRecord > x.size {
+			return // there are more than the reply has room for
+		}
 		i := memberdata.Parse(m.data)
 		if i.Unhealthy != "" {
 			continue

@@ -15,10 +15,11 @@ const (
 	// unfragmented (dnsflagday.net/2020). A longer one is cut, with the TC bit, and the client asks over TCP.
 	plainUDP, maxUDP = 512, 1232
 	maxTCP           = 1<<16 - 1
+	leastRecord      = 12 // bytes of a record: its header, with the name as a pointer
 
 	// maxMembers and maxData bound what is read for an answer. Of a larger group a part is answered, at random.
-	maxMembers = 1024
-	maxData    = 1 << 20
+	maxMembers = 256
+	maxData    = 256 << 10
 	// maxTXT bounds the text of a member; longer ones are left out.
 	maxTXT = 1024
 

@@ -97,7 +97,8 @@ func dnsRows(s *Settings) []setting {
 			help: "Port, of UDP and TCP, for DNS questions about the members of groups that world:anyone may read. " +
 				"Default: none. See docs/recipes.md."},
 		{key: "dns.address", kind: kindHost, def: "127.0.0.1", to: &s.DNSAddress,
-			help: "Address of the DNS port."},
+			help: "Address of the DNS port. On a machine with several, name one: replies over UDP may come from " +
+				"another."},
 		{key: "dns.domain", kind: kindText, def: "zk-lite.internal", to: &s.DNS.Domain,
 			help: "Domain of the names that are answered: `w1.web.app.zk-lite.internal` is /app/web/w1."},
 		{key: "dns.ttl", kind: kindMillis, def: "5000", min: 0, max: day, to: &s.DNS.TTL,

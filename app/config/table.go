@@ -10,8 +10,8 @@ import (
 // fill in s.
 func table(s *Settings) []setting {
 	return slices.Concat(basicRows(s), ensembleRows(s), clientRows(s), znodeRows(s), storageRows(s), httpRows(s),
-		dnsRows(s), tlsRows(s), peerTLSRows(s), authRows(s), sanRows(s), saslRows(s), auditRows(s), throttleRows(s), backupRows(s),
-		mirrorRows(s), runtimeRows(s), loggerRows(s), retiredRows())
+		dnsRows(s), tlsRows(s), peerTLSRows(s), authRows(s), sanRows(s), saslRows(s), auditRows(s), throttleRows(s),
+		backupRows(s), mirrorRows(s), runtimeRows(s), loggerRows(s), retiredRows())
 }
 
 func basicRows(s *Settings) []setting {

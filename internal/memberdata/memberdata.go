@@ -7,7 +7,9 @@
 //	10.0.0.1, 10.0.0.1:80, [2001:db8::1]:80
 //	http://10.0.0.1:8080/path, https://web1.example.org
 //	{"address": "web1.example.org", "port": 80, ...}  a ServiceInstance of Curator's service discovery, or the like
-//	{"healthy": false, "reason": "exit code 1", "data": "10.0.0.1:80"}  the mark, or the fields in an object of one's own
+//	{"healthy": false, "reason": "exit code 1", "data": "10.0.0.1:80"}  the mark
+//
+// The fields of the mark may be in an object with others, too.
 //
 // A host name with a port alone, web1:4711, is not understood as an address: it is what zk-lite join writes by default,
 // and the number is that of a process.
@@ -16,6 +18,7 @@ package memberdata
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -57,10 +60,9 @@ func Parse(data []byte) (i Info) {
 		return parseText(text)
 	}
 	var o object
-	if err := json.Unmarshal(data, &o); err != nil {
-		if _, wrongType := err.(*json.UnmarshalTypeError); !wrongType { // of one field; the others are read
-			return i
-		}
+	var wrongType *json.UnmarshalTypeError // of one field; the others are read
+	if err := json.Unmarshal(data, &o); err != nil && !errors.As(err, &wrongType) {
+		return i
 	}
 	if i = parseText(o.Data); o.Address != "" {
 		if i = parseText(o.Address); i == (Info{}) {
