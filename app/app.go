@@ -154,7 +154,7 @@ func (s *Server) serveClients(o *Options) {
 		cfg := c.DNS
 		cfg.Descriptors, cfg.Logger = s.descriptors.Clients, o.Logger
 		s.dns = dns.New(s.server, cfg)
-		go s.serve("the DNS port", func() error { return s.dns.Serve(s.listeners.dnsUDP, l) })
+		go s.dns.Serve(s.listeners.dnsUDP, l)
 	}
 	if s.listeners.http != nil {
 		s.http = api.New(s.server, s.consensus.Ensemble(), s.httpConfig(o))

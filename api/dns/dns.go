@@ -72,16 +72,17 @@ func (s *Server) Metrics(emit func(key string, value any)) {
 	emit("dns_limited_total", limited)
 }
 
-// Serve answers questions on both until Close, or until one of them fails. It closes them.
-func (s *Server) Serve(udp net.PacketConn, tcp net.Listener) error {
-	failed := make(chan error, 1)
+// Serve answers questions on both until one of them is closed. It closes the other.
+func (s *Server) Serve(udp net.PacketConn, tcp net.Listener) {
+	ended := make(chan struct{})
 	go func() {
-		failed <- s.serveUDP(udp)
+		defer close(ended)
+		s.serveUDP(udp)
 		_ = tcp.Close()
 	}()
-	err := s.serveTCP(tcp)
+	s.serveTCP(tcp)
 	_ = udp.Close()
-	return errors.Join(err, <-failed)
+	<-ended
 }
 
 // Close ends the connections and waits for the answers under way. The caller closes what Serve was given before it.
@@ -95,34 +96,46 @@ func (s *Server) Close() {
 	s.work.Wait()
 }
 
-func (s *Server) serveUDP(conn net.PacketConn) error {
+func (s *Server) serveUDP(conn net.PacketConn) {
 	question := make([]byte, maxQuestion)
-	for {
+	for pause := time.Duration(0); ; {
 		n, from, err := conn.ReadFrom(question)
 		if err != nil {
-			return unlessClosed(err)
+			if !s.goOn(&pause, err) {
+				return
+			}
+			continue
 		}
+		pause = 0
 		if reply := s.answer(question[:n], addrOf(from), false); reply != nil {
 			_, _ = conn.WriteTo(reply, from) // who asked will ask again
 		}
 	}
 }
 
-func (s *Server) serveTCP(l net.Listener) error {
+func (s *Server) serveTCP(l net.Listener) {
 	for pause := time.Duration(0); ; {
 		c, err := l.Accept()
-		switch {
-		case err == nil:
-			pause = 0
-			s.admit(c)
-		case errors.Is(err, net.ErrClosed):
-			return nil
-		default: // out of file descriptors, most likely
-			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			s.cfg.Logger.Warn("accepting a client failed", "error", err, "retry_in", pause)
-			<-time.After(pause)
+		if err != nil {
+			if !s.goOn(&pause, err) {
+				return
+			}
+			continue
 		}
+		pause = 0
+		s.admit(c)
 	}
+}
+
+// goOn reports whether a port still works after an error, and waits: descriptors or memory may be short for now.
+func (s *Server) goOn(pause *time.Duration, err error) bool {
+	if errors.Is(err, net.ErrClosed) {
+		return false
+	}
+	*pause = min(max(2**pause, 5*time.Millisecond), time.Second)
+	s.cfg.Logger.Warn("accepting a client failed", "error", err, "retry_in", *pause)
+	<-time.After(*pause)
+	return true
 }
 
 // admit serves a connection, or closes it if there are too many.
@@ -176,13 +189,6 @@ func (s *Server) converse(c net.Conn, from netip.Addr) {
 			return
 		}
 	}
-}
-
-func unlessClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }
 
 // addrOf is the address of a client's machine.
