@@ -135,3 +135,43 @@ func TestFeed_Window(t *testing.T) {
 	c.get(feedOf(r)+"?wait=0s&since="+since).want(410).has("parameter", "since").contains("read the znodes again")
 	c.get(feedOf(r) + "?wait=0s&since=" + c.put(r, "last").want(200).text("stat.mzxid")).want(200)
 }
+
+// Streams share the texts of transactions, and yet each client gets what a poll, which shares none, answers it: an
+// administrator addresses, who asks for them values from before, and no one what is hidden from him.
+func TestFeed_Stream_SharedTexts(t *testing.T) {
+	c := newClient(t, shared().urls[0])
+	r := root(t, c)
+	at := c.get(r).want(200).header.Get("Zk-Zxid")
+	alice := c.with(basic("alice:a"))
+	alice.post(r+"/open", "one").want(201)
+	alice.put(r+"/open", "two").want(200)
+	alice.post(r+"/leaked", "secret").want(201)
+	alice.put(r+"/leaked", "more").want(200)
+	alice.put(r+"/leaked?acl", `{"acl":[{"scheme":"auth","id":"","perms":"cdrwa"}]}`).want(200)
+	alice.put(r+"/open", strings.Repeat("long", 1000)).want(200)
+	all := []*client{c, alice, operator(t, c.url)}
+	texts := map[string]bool{}
+	for range 2 { // in both orders
+		for _, who := range all {
+			for _, query := range []string{"?since=" + at, "?before=true&since=" + at, "?events=changed&since=" + at} {
+				want := who.get(feedOf(r) + query + "&wait=0s").want(200).field("transactions").([]any)
+				s := who.stream(feedOf(r) + query)
+				for i := range want {
+					e, err := s.next()
+					for err == nil && e.name != "transaction" {
+						e, err = s.next()
+					}
+					if got := fmt.Sprint(e.json); err != nil || got != fmt.Sprint(want[i]) {
+						t.Fatalf("%s, %v: got %.300s, %v, want %.300v", query, who.headers, got, err, want[i])
+					}
+					texts[fmt.Sprint(e.json)] = true
+				}
+				s.close()
+			}
+		}
+		slices.Reverse(all)
+	}
+	if len(texts) < 15 {
+		t.Errorf("got %d different texts, want those of addresses, values before and hidden values", len(texts))
+	}
+}

@@ -35,8 +35,9 @@ func (h *handlers) feed(q *rest.Request) error {
 	if list && !rest.WantsStream(q.HTTP) {
 		return rest.BadRequest("list", "it begins a stream; send Accept: text/event-stream")
 	}
+	v := &values{q, before, q.IsAdministrator(), h.texts}
 	if param, _ := rest.ResumePoint(q); !list || param != "" {
-		return h.report(q, &f, &values{q, before}) // the client had the listing before
+		return h.report(q, &f, v) // the client had the listing before
 	}
 	if q.Query.Has("wait") {
 		return streamsEndless()
@@ -47,7 +48,7 @@ func (h *handlers) feed(q *rest.Request) error {
 	}
 	defer l.close()
 	from := changes.Position{Zxid: l.zxid}
-	return h.stream(q, []changes.Filter{f}, from, &values{q, before}, func(s *watchStream) bool {
+	return h.stream(q, []changes.Filter{f}, from, v, func(s *watchStream) bool {
 		return s.list(l, f.Modes)
 	}, nil)
 }
@@ -92,6 +93,8 @@ func list[T any](q *rest.Request, param string, names []name[T]) (all []T, err e
 type values struct {
 	q      *rest.Request
 	before bool // with the values that were replaced
+	admin  bool // the client is an administrator
+	texts  *texts
 }
 
 // transactionBody is a transaction as JSON: all its changes that the client asked for and may read.
@@ -133,11 +136,10 @@ func (v *values) body(news []changes.Change, position string) any {
 
 func (v *values) send(s *rest.EventStream, news []changes.Change) bool {
 	for len(news) > 0 {
-		at := news[0].At.Zxid
-		var t transactionBody
-		t, news = v.next(news)
-		s.At = changes.Position{Zxid: at}
-		s.Event("transaction", &t)
+		var of []changes.Change
+		of, news = changes.NextTransaction(news)
+		s.At = changes.Position{Zxid: of[0].At.Zxid}
+		s.Event("transaction", v.text(of))
 		if !s.FlushLong() { // before the next is encoded: a client that does not read holds few
 			return false
 		}
@@ -156,7 +158,7 @@ func (v *values) next(news []changes.Change) (t transactionBody, others []change
 	if first.By.Session != 0 {
 		t.Session = first.By.Session.String()
 	}
-	for _, id := range first.By.Names(v.q.IsAdministrator()) {
+	for _, id := range first.By.Names(v.admin) {
 		t.Author = append(t.Author, identity{id.Scheme, id.ID})
 	}
 	hidden := make([]bool, len(of))

@@ -24,13 +24,16 @@ type Server interface {
 	Subscribe(filters []changes.Filter, after changes.Position) (*changes.Stream, error)
 }
 
-type handlers struct{ server Server }
+type handlers struct {
+	server Server
+	texts  *texts
+}
 
 // Routes returns the operations of this package.
 func Routes(srv Server) []rest.Route {
 	const znodes, sessions = "/v1/znodes/{path}", "/v1/sessions"
 	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	h := &handlers{srv}
+	h := &handlers{srv, new(texts)}
 	return []rest.Route{
 		rest.Op(get, znodes, getZnode, "raw", "children", "stat", "data", "limit", "after", "match",
 			"type", "offset", "acl", "about", "tree"),

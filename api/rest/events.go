@@ -76,12 +76,24 @@ func (s *EventStream) Event(name string, data any) {
 
 // Item adds an event without an id: a client cannot continue after it.
 func (s *EventStream) Item(name string, data any) {
-	text, err := json.Marshal(data) // in one line
-	if err != nil {
-		panic("rest: invariant broken: an event cannot be encoded: " + err.Error())
+	text, encoded := data.(Text)
+	if !encoded {
+		text = Encode(data)
 	}
 	s.out = append(s.out, "event: "+name+"\ndata: "...)
 	s.out = append(append(s.out, text...), "\n\n"...)
+}
+
+// Text is the data of an event as JSON, in one line.
+type Text []byte
+
+// Encode writes the data of an event.
+func Encode(data any) Text {
+	text, err := json.Marshal(data)
+	if err != nil {
+		panic("rest: invariant broken: an event cannot be encoded: " + err.Error())
+	}
+	return text
 }
 
 // Progress reports the client's position although nothing happened to its paths.
