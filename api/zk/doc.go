@@ -39,7 +39,10 @@
 // can get there. No one else waits for it.
 //
 // Locks, in the order in which they may be taken: Listener.mu, then
-// server's (view, Conn.mu), then outbox.mu.
+// server's (view, Conn.mu), then outbox.mu or trees.mu.
+//
+// A large subtree (tree.go) is found and sorted by a goroutine of its own, at most two
+// at a time. trees.mu is taken under the view lock.
 //
 // The goroutines are started by Serve and ended by Shutdown, which waits for
 // all of them.

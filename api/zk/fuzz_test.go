@@ -63,6 +63,8 @@ func everyRequest() [][]byte {
 		Else: []wire.MultiOp{op(wire.OpGetChildren, &wire.GetChildrenRequest{Path: "/"})},
 	})
 	add(wire.OpSyncWithin, &wire.SyncWithinRequest{MaxStale: 1})
+	add(wire.OpTree, &wire.TreeRequest{Paths: []string{"/", "/zookeeper"}, ID: 1})
+	add(wire.OpTree, &wire.TreeRequest{ID: 1, Subtree: 1, Place: 1})
 	add(wire.OpWhoAmI, nil)
 	add(wire.OpCloseSession, nil)
 	return all

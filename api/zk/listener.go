@@ -15,6 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/insight"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Listener serves ZooKeeper's protocol.
@@ -41,7 +42,9 @@ type Listener struct {
 	longReplies atomic.Int64   // requests refused for their reply
 	refusals    repeats.Filter // of connections, by their reasons
 
-	running sync.WaitGroup // the goroutines of connections
+	trees trees
+
+	running sync.WaitGroup // the goroutines of connections, and those that list subtrees
 
 	mu         sync.Mutex // protects the fields below
 	listeners  map[net.Listener]struct{}
@@ -68,6 +71,7 @@ func New(srv *server.Server, cfg Config) *Listener {
 		conns:      map[*conn]struct{}{},
 		perAddress: map[netip.Addr]int{},
 	}
+	d.trees = trees{listing: &d.running, open: map[znode.SessionID]*openTree{}}
 	d.throttle = newThrottle(d.cfg.Throttle)
 	if d.cfg.MaxRequests > 0 {
 		d.slots = make(requestSlots, d.cfg.MaxRequests)
@@ -244,6 +248,7 @@ func (ln *Listener) Shutdown(ctx context.Context) error {
 		c.Disconnect(server.ReasonStopping)
 	}
 	ln.mu.Unlock()
+	ln.trees.close()
 	done := make(chan struct{})
 	go func() {
 		ln.running.Wait()

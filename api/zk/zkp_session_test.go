@@ -351,7 +351,7 @@ func TestZKP_Session_UndecodableBodyKeepsTheConnection(t *testing.T) {
 		wire.OpReconfig, wire.OpCheckWatches, wire.OpRemoveWatches, wire.OpDeleteContainer,
 		wire.OpSetWatches, wire.OpSetWatches2, wire.OpGetEphemerals,
 		wire.OpGetAllChildrenNumber, wire.OpAddWatch, wire.OpFeed, wire.OpBranch,
-		wire.OpGetAllChildrenNumber, wire.OpAddWatch, wire.OpFeed, wire.OpSyncWithin,
+		wire.OpGetAllChildrenNumber, wire.OpAddWatch, wire.OpFeed, wire.OpSyncWithin, wire.OpTree,
 	} {
 		c.xid++
 		c.raw(frame((&jutePrefix{c.xid, op, []byte{0, 0, 0, 9, 'x'}}).bytes()))

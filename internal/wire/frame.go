@@ -233,6 +233,7 @@ const (
 	OpFeed                 OpCode = 1000 // not ZooKeeper's: changes with their values
 	OpBranch               OpCode = 1001 // not ZooKeeper's: a multi with conditions and two lists
 	OpSyncWithin           OpCode = 1004 // not ZooKeeper's: a sync if the server's state may be too old
+	OpTree                 OpCode = 1002 // not ZooKeeper's: a subtree of one state
 	OpCreateSession        OpCode = -10  // internal to a server
 	OpCloseSession         OpCode = -11
 	OpError                OpCode = -1 // the result of a failed operation of a multi
@@ -273,6 +274,7 @@ var opNames = map[OpCode]string{
 	OpFeed:                 "feed",
 	OpBranch:               "branch",
 	OpSyncWithin:           "syncWithin",
+	OpTree:                 "tree",
 	OpCreateSession:        "createSession",
 	OpCloseSession:         "closeSession",
 	OpError:                "error",
@@ -296,7 +298,7 @@ func (op OpCode) ClientRequest() bool {
 		OpGetChildren, OpSync, OpPing, OpGetChildren2, OpMulti, OpCreate2, OpReconfig,
 		OpCheckWatches, OpRemoveWatches, OpCreateContainer, OpDeleteContainer, OpCreateTTL,
 		OpMultiRead, OpAuth, OpSetWatches, OpSASL, OpGetEphemerals, OpGetAllChildrenNumber,
-		OpSetWatches2, OpAddWatch, OpWhoAmI, OpFeed, OpBranch, OpSyncWithin, OpCloseSession:
+		OpSetWatches2, OpAddWatch, OpWhoAmI, OpFeed, OpBranch, OpTree, OpSyncWithin, OpCloseSession:
 		return true
 	}
 	return false

@@ -177,6 +177,11 @@ func goldenResponses() []golden {
 			"0000000000000009 00 01 00000001" + "0000000000000008 0000000000000007 0000000000000006" +
 				"00000001 00000006 646967657374 00000003 626f62 00000001 74" +
 				"00000001 00000003" + hexB + "00000001 00 00000001 78 ffffffff" + hexStat},
+		{"", &TreeRequest{Paths: []string{"/a", "/b"}, ID: 7, Subtree: 1, Place: 3},
+			"00000002" + hexA + hexB + "0000000000000007 00000001 0000000000000003"},
+		{"", &TreeResponse{Zxid: 9, Wait: true, Next: -1, Znodes: []TreeZnode{
+			{Path: "/b", Mode: 1, Data: []byte("x"), Stat: goldenStat, ACL: goldenACL()}}},
+			"0000000000000009 01 00 ffffffffffffffff 00000001" + hexB + "00000001 00 00000001 78" + hexStat + hexACL},
 	}
 }
 

@@ -134,6 +134,8 @@ func newRareRequest(op OpCode) Request {
 		return new(BranchRequest)
 	case OpSyncWithin:
 		return new(SyncWithinRequest)
+	case OpTree:
+		return new(TreeRequest)
 	}
 	return nil
 }
@@ -185,6 +187,8 @@ func NewResponse(op OpCode) Response {
 		return new(BranchResponse)
 	case OpSyncWithin:
 		return new(SyncWithinResponse)
+	case OpTree:
+		return new(TreeResponse)
 	}
 	return nil
 }
