@@ -40,7 +40,7 @@ type TreeZnode struct {
 }
 
 // Tree has a server keep its present state, and returns it for reading the subtrees of one or two paths. Writers do not
-// wait for it. It waits until the server has room for it: a server keeps two, one for each address. Close it.
+// wait for it. It waits until the server has room for it: a server keeps two. Close it.
 //
 // Errors: ErrNoNode, ErrNoAuth (READ), ErrBadArguments, or ErrUnimplemented of a server that is not zk-lite.
 func (c *Client) Tree(ctx context.Context, paths ...string) (*Tree, error) {

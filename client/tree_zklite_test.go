@@ -76,8 +76,8 @@ func TestTree(t *testing.T) {
 }
 
 // Two large subtrees of one state, read a part of each in turn, and the feed after it: while transactions move amounts
-// from one to the other, the sums are right. A second client of the address waits for its turn; a second Tree of the
-// same client ends the first.
+// from one to the other, the sums are right. A second Tree of a client ends the first; a third client waits for
+// its turn.
 func TestTree_IsOneState(t *testing.T) {
 	servers := startServer(t)
 	c, writer := connect(t, servers), connect(t, servers)
@@ -133,6 +133,9 @@ func TestTree_IsOneState(t *testing.T) {
 	for _, err := range first.Znodes(ctx, "/left") {
 		wantErr(t, err, client.ErrTreeLost)
 	}
+	another, err := writer.Tree(ctx, "/left")
+	must(t, err)
+	defer another.Close()
 	waited, other := make(chan error, 1), connect(t, servers)
 	go func() {
 		tree, err := other.Tree(ctx, "/right")

@@ -1,7 +1,6 @@
 package zk
 
 import (
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -13,10 +12,11 @@ import (
 
 // Bounds of the subtrees that are kept for clients: what is replaced meanwhile stays in memory.
 const (
-	maxTrees      = 2                // clients that read one at a time; one of each address
+	maxTrees      = 2                // clients that read one at a time; the others wait
 	maxTreePaths  = 2                // subtrees of a client's state: those that it compares
 	treeIdle      = 30 * time.Second // after this time without a request a state is given up
-	slowestReader = 1 << 20          // bytes a second that a client must read, after treeIdle
+	slowestReader = 1 << 20          // bytes a second that a client must read, after treeIdle,
+	perZnode      = 1 << 10          // which are so many more for each znode: it may write them elsewhere
 	treeZnodes    = 2000             // in one reply
 	treeBytes     = 1 << 20          // of a reply, before its last znode
 )
@@ -34,15 +34,14 @@ type trees struct {
 
 // openTree is a state of which a client reads subtrees.
 type openTree struct {
-	id      int64 // the client's choice
-	zxid    znode.Zxid
-	address netip.Addr
-	ids     []znode.ID // the client's; another connection must prove the same
-	subs    []*znode.Subtree
-	done    []bool      // which of them have been read to their ends
-	listed  bool        // they can be read
-	until   time.Time   // the client must have read all
-	idle    *time.Timer // nil before listed
+	id     int64 // the client's choice
+	zxid   znode.Zxid
+	ids    []znode.ID // the client's; another connection must prove the same
+	subs   []*znode.Subtree
+	done   []bool      // which of them have been read to their ends
+	listed bool        // they can be read
+	until  time.Time   // the client must have read all
+	idle   *time.Timer // nil before listed
 }
 
 // tree answers with a part of a subtree. The first request for a large one has it frozen and sorted; until that is done,
@@ -114,15 +113,10 @@ func (ts *trees) beginLocked(
 		}
 		x.Znodes = nil
 	}
-	room := !ts.closed && ts.kept < maxTrees
-	for _, other := range ts.open {
-		room = room && other.address != r.c.address
-	}
-	x.Wait = true
-	if !room {
+	if x.Wait = true; ts.closed || ts.kept >= maxTrees {
 		return znode.OK
 	}
-	t := &openTree{id: q.ID, zxid: v.Zxid(), address: r.c.address, ids: r.ids, done: make([]bool, len(paths))}
+	t := &openTree{id: q.ID, zxid: v.Zxid(), ids: r.ids, done: make([]bool, len(paths))}
 	ts.kept++
 	for _, path := range paths {
 		sub, code := v.Subtree(path, r.ids, false)
@@ -142,8 +136,8 @@ func (ts *trees) list(t *openTree, session znode.SessionID) {
 	size := int64(0)
 	for _, sub := range t.subs {
 		sub.List()
-		_, bytes := sub.Size()
-		size += bytes
+		znodes, bytes := sub.Size()
+		size += bytes + int64(znodes)*perZnode
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

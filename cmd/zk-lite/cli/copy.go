@@ -25,9 +25,9 @@ times, nor ephemerals, which belong to a session. DESTINATION is the path of the
 copy, not that of a parent. Servers do not report which znodes are containers or have a
 time to live: the copies are persistent.
 
-The copy of a subtree is not one transaction: it is not the source as it was at one
-moment, others see it grow, and at the first error it ends and says how far it got;
-what has been copied stays. Znodes that exist are such an error, unless --overwrite
+The copy of a subtree shows one state of it, whose zxid is in the JSON of -o json (of
+ZooKeeper: each znode when its turn came). It is not one transaction: others see it grow,
+and at the first error it ends and says how far it got; what has been copied stays. Znodes that exist are such an error, unless --overwrite
 or --skip-existing says what to do with them; with either it can be repeated. Znodes
 that may not be read are left out with all below them, and named on standard error;
 the exit code is 7 then.`,
@@ -94,9 +94,9 @@ func exportCommand(g *globals) *cobra.Command {
 		Long: `Write a subtree as lines of JSON, on standard output or into a file: a header,
 a line for every znode, and a last line with their number. Data that is not UTF-8
 is written as base64; the field "encoding" says which. ACLs are in it, /zookeeper
-is not, nor does it say which znodes are containers or have a time to live. It is
-not a snapshot of one moment: a subtree that changes meanwhile is seen as it was
-when each znode's turn came. Znodes that may not be read are left out with all below
+is not, nor does it say which znodes are containers or have a time to live. It shows
+one state, whose zxid is in the header; of ZooKeeper, a subtree that changes meanwhile
+is seen as it was when each znode's turn came. Znodes that may not be read are left out with all below
 them, and named on standard error; the exit code is 7 then.`,
 		Example: `  zk-lite export /app > app.jsonl
   zk-lite export / --file all.jsonl
@@ -282,8 +282,12 @@ func reportCount(
 	if err != nil || !as.json() {
 		return err
 	}
-	return writeJSON(c.OutOrStdout(), map[string]any{
+	v := map[string]any{
 		"path": path, "created": n.Created, "replaced": n.Replaced,
 		"kept": n.Kept, "ephemerals": n.Ephemerals,
-	})
+	}
+	if n.Zxid != 0 {
+		v["zxid"] = hexadecimal(n.Zxid)
+	}
+	return writeJSON(c.OutOrStdout(), v)
 }

@@ -24,8 +24,10 @@ for each znode that differs:
   ~ PATH   in both; then what differs: data, acl, ephemeral
 
 PATH is relative to the subtrees, "." being their roots. With --other, the second
-subtree is in another ensemble; its path may be left out if it is the same. The
-exit code is 0 if there is no difference and 1 if there is. Znodes that may not be
+subtree is in another ensemble; its path may be left out if it is the same. Each
+subtree of a zk-lite ensemble is compared as it is in one state, two of one ensemble in
+the same one; if they differ, standard error names its zxid. One of ZooKeeper's that changes
+meanwhile is seen as it was when each znode's turn came. The exit code is 0 if there is no difference and 1 if there is. Znodes that may not be
 read are left out with all below them, and named on standard error; the exit code is
 7 if the rest has no difference.`,
 		Example: `  zk-lite diff /app /backup/app
@@ -76,7 +78,17 @@ func diff(
 	out := newBuffered(c.OutOrStdout())
 	differ := false
 	skipped := skipped{c: c}
-	for d, err := range subtree.Diff(ctx, left, leftRoot, right, rightRoot) {
+	asOf := ""
+	states := func(left, right client.Zxid) {
+		switch {
+		case left == 0 || right == 0: // a server is ZooKeeper's
+		case o.other == "":
+			asOf = fmt.Sprintf("as of %v\n", left)
+		default:
+			asOf = fmt.Sprintf("as of %v and %v\n", left, right)
+		}
+	}
+	for d, err := range subtree.Diff(ctx, left, leftRoot, right, rightRoot, states) {
 		if err != nil && d.Rel != "" {
 			if err = skipped.note(err); err == nil {
 				continue
@@ -97,6 +109,7 @@ func diff(
 		return err
 	}
 	if differ {
+		fmt.Fprint(c.ErrOrStderr(), asOf)
 		return &exitError{code: ExitFailed}
 	}
 	return skipped.err()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 // feedFlags are those of watch with --values.
 type feedFlags struct {
 	values, before bool
+	list           bool
 	since          string
 	events, types  []string
 }
@@ -24,6 +26,7 @@ func (f *feedFlags) bind(c *cobra.Command) {
 	flags := c.Flags()
 	flags.BoolVar(&f.values, "values", false, "print whole transactions, with values and authors")
 	flags.BoolVar(&f.before, "before", false, "with --values: the value that a change replaced, too")
+	flags.BoolVar(&f.list, "list", false, "with --values: begin with all znodes of one state, and go on from there")
 	flags.StringVar(&f.since, "since", "", "with --values: begin after this zxid; default: now")
 	flags.StringSliceVar(&f.events, "events", nil, "with --values: only these of created, changed, deleted")
 	flags.StringSliceVar(&f.types, "types", nil, "with --values: only these of persistent, ephemeral, container, ttl")
@@ -79,6 +82,14 @@ func followValues(
 		return err
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "watching %s; Ctrl-C ends it\n", path)
+	if f.list {
+		if since != client.NoZxid {
+			return usagef("--list begins now: give it without --since")
+		}
+		if since, err = f.printTree(ctx, as, c.OutOrStdout(), cl, path); err != nil {
+			return err
+		}
+	}
 	for x, err := range cl.Feed(ctx, path, since, opts...) {
 		if err != nil {
 			return err
@@ -91,6 +102,52 @@ func followValues(
 		}
 	}
 	return nil
+}
+
+// printTree prints a line for each znode of the present state, and returns its zxid.
+func (f *feedFlags) printTree(
+	ctx context.Context, as output, out io.Writer, cl *client.Client, path string,
+) (client.Zxid, error) {
+	tree, err := cl.Tree(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	defer tree.Close()
+	n := 0
+	for z, err := range tree.Znodes(ctx, path) {
+		if err != nil {
+			return 0, err
+		}
+		wanted := func(name string) bool { return feedTypes[name] == z.Mode && !z.Hidden }
+		if len(f.types) > 0 && !slices.ContainsFunc(f.types, wanted) {
+			continue
+		}
+		n++
+		c := client.Change{Path: z.Path, Mode: z.Mode, Data: z.Data, Stat: z.Stat, Hidden: z.Hidden}
+		if as.json() {
+			v := newChangeJSON(&c)
+			v.Event = "listed"
+			err = writeJSON(out, v)
+		} else {
+			_, err = fmt.Fprintf(out, "  listed %s\n", valueText(&c))
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if as.json() {
+		return tree.Zxid, writeJSON(out, map[string]any{"zxid": hexadecimal(tree.Zxid), "listed": n})
+	}
+	_, err = fmt.Fprintf(out, "%v %d znodes\n", tree.Zxid, n)
+	return tree.Zxid, err
+}
+
+// valueText is a path with its data.
+func valueText(c *client.Change) string {
+	if c.Hidden {
+		return c.Path + " (it may not be read)"
+	}
+	return fmt.Sprintf("%s %q", c.Path, c.Data)
 }
 
 // transactionJSON is a transaction in JSON, changeJSON one of its changes.
@@ -122,25 +179,29 @@ func newTransactionJSON(x *client.Transaction) transactionJSON {
 	for _, id := range x.Author {
 		v.Author = append(v.Author, id.Scheme+":"+id.ID)
 	}
-	for _, c := range x.Changes {
-		one := changeJSON{dataJSON: newDataJSON(c.Path, c.Data, c.Stat, false), Hidden: c.Hidden}
-		for name, is := range feedEvents {
-			if is == c.Type {
-				one.Event = name
-			}
-		}
-		for name, is := range feedTypes {
-			if is == c.Mode {
-				one.Type = name
-			}
-		}
-		if c.Before != nil {
-			one.Before = new(dataJSON)
-			one.Before.Data, one.Before.Encoding = subtree.EncodeData(c.Before)
-		}
-		v.Changes = append(v.Changes, one)
+	for i := range x.Changes {
+		v.Changes = append(v.Changes, newChangeJSON(&x.Changes[i]))
 	}
 	return v
+}
+
+func newChangeJSON(c *client.Change) changeJSON {
+	one := changeJSON{dataJSON: newDataJSON(c.Path, c.Data, c.Stat, false), Hidden: c.Hidden}
+	for name, is := range feedEvents {
+		if is == c.Type {
+			one.Event = name
+		}
+	}
+	for name, is := range feedTypes {
+		if is == c.Mode {
+			one.Type = name
+		}
+	}
+	if c.Before != nil {
+		one.Before = new(dataJSON)
+		one.Before.Data, one.Before.Encoding = subtree.EncodeData(c.Before)
+	}
+	return one
 }
 
 // printTransaction prints a line for the transaction, and one for each change.
@@ -155,12 +216,7 @@ func printTransaction(as output, out io.Writer, x *client.Transaction) error {
 	}
 	for i, c := range x.Changes {
 		one := &v.Changes[i]
-		text += fmt.Sprintf("\n  %s %s", one.Event, c.Path)
-		if c.Hidden {
-			text += " (it may no longer be read)"
-		} else {
-			text += fmt.Sprintf(" %q", c.Data)
-		}
+		text += fmt.Sprintf("\n  %s %s", one.Event, valueText(&c))
 		if c.Before != nil {
 			text += fmt.Sprintf(", before %q", c.Before)
 		}

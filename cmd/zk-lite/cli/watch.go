@@ -35,10 +35,12 @@ what happened meanwhile has no event. Needs ZooKeeper 3.6 or newer.
 
 With --values, print the transactions that change the znode or any below it: who
 made them, and the new values. None is missing or comes twice, whatever happens to
-connections. Needs zk-lite.`,
+connections. Needs zk-lite. --list begins with all znodes of one state; the transactions
+are those after it.`,
 		Example: `  zk-lite watch /app/config
   zk-lite watch -R / -o json
   zk-lite watch --values --before /app
+  zk-lite watch --values --list -o json /app
   zk-lite watch --count 1 /app/ready && echo something happened`,
 		Args: argCount(1, 1, 1),
 	}

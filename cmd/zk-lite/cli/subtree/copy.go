@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/znode"
@@ -29,15 +30,24 @@ func Copy(
 		return Count{}, fmt.Errorf("%s lies within %s: the copy would never end", destination, source)
 	}
 	w := &writer{ctx: ctx, c: to, existing: existing, step: step}
-	err := w.copy(from, source, destination, recursive, unreadable)
+	znodes := Walk(ctx, from, source, wholeZnodes)
+	if recursive {
+		s, err := open(ctx, from, source)
+		if err != nil {
+			return w.Count, err
+		}
+		defer s.close()
+		w.Zxid, znodes = s.Zxid, s.walk(source, wholeZnodes)
+	}
+	err := w.copy(znodes, destination, recursive, unreadable)
 	err = errors.Join(err, w.flush())
 	return w.Count, err
 }
 
 func (w *writer) copy(
-	from *client.Client, source, destination string, recursive bool, unreadable func(error) error,
+	znodes iter.Seq2[Node, error], destination string, recursive bool, unreadable func(error) error,
 ) error {
-	for n, err := range Walk(w.ctx, from, source, wholeZnodes) {
+	for n, err := range znodes {
 		if n.Depth > 0 && !recursive {
 			return nil
 		}

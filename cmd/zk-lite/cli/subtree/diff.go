@@ -21,10 +21,11 @@ type Difference struct {
 
 // Diff yields the differences of two subtrees, by path. Versions, times and
 // sessions are no differences. An error about one znode comes with its path within the
-// subtrees (Rel); the caller may go on without it and all below it, on both sides.
+// subtrees (Rel); the caller may go on without it and all below it, on both sides. Before the first, states is called
+// with the zxids of the states that are compared: one of two subtrees of one client; 0 is none.
 func Diff(
 	ctx context.Context, left *client.Client, leftRoot string,
-	right *client.Client, rightRoot string,
+	right *client.Client, rightRoot string, states func(left, right client.Zxid),
 ) iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
 		for _, root := range []string{leftRoot, rightRoot} {
@@ -34,7 +35,15 @@ func Diff(
 			}
 		}
 		o := Options{Data: true, ACL: true, Skip: systemPath}
-		l, r := newSide(ctx, left, leftRoot, o), newSide(ctx, right, rightRoot, o)
+		of, err := openBoth(ctx, left, leftRoot, right, rightRoot)
+		if err != nil {
+			yield(Difference{}, err)
+			return
+		}
+		defer of[0].close()
+		defer of[1].close()
+		states(of[0].Zxid, of[1].Zxid)
+		l, r := newSide(of[0], leftRoot, o), newSide(of[1], rightRoot, o)
 		defer l.stop()
 		defer r.stop()
 		for l.more || r.more {
@@ -68,8 +77,26 @@ type side struct {
 	more bool
 }
 
-func newSide(ctx context.Context, c *client.Client, root string, o Options) *side {
-	next, stop := iter.Pull2(Walk(ctx, c, root, o))
+// openBoth opens the states of two subtrees: the same if it is one client.
+func openBoth(
+	ctx context.Context, left *client.Client, leftRoot string, right *client.Client, rightRoot string,
+) (of [2]*state, err error) {
+	if left == right {
+		of[0], err = open(ctx, left, leftRoot, rightRoot)
+		of[1] = of[0]
+		return of, err
+	}
+	if of[0], err = open(ctx, left, leftRoot); err != nil {
+		return of, err
+	}
+	if of[1], err = open(ctx, right, rightRoot); err != nil {
+		of[0].close()
+	}
+	return of, err
+}
+
+func newSide(of *state, root string, o Options) *side {
+	next, stop := iter.Pull2(of.walk(root, o))
 	s := &side{next: next, stop: stop}
 	s.advance()
 	return s

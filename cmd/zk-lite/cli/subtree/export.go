@@ -42,6 +42,7 @@ var (
 type header struct {
 	Format string `json:"format"`
 	Root   string `json:"root"`
+	Zxid   string `json:"zxid,omitempty"` // of the state that it shows
 }
 
 // line is a znode. The path is relative to the root, which has "".
@@ -90,7 +91,7 @@ func decodeData(text *string, encoding string) ([]byte, error) {
 }
 
 // Export writes a subtree as lines of JSON: a header, the znodes, parents first,
-// and a last line with their number. It returns that number. The error of a znode below
+// and a last line with their number. The header has the zxid of the state. It returns that number. The error of a znode below
 // root that cannot be read goes to unreadable: if that returns nil, it is left out with all
 // below it.
 //
@@ -105,14 +106,23 @@ func Export(
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	n := 0
-	for node, err := range Walk(ctx, c, root, wholeZnodes) {
+	s, err := open(ctx, c, root)
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	head := header{Format: Format, Root: root}
+	if s.Zxid != 0 {
+		head.Zxid = s.Zxid.String()
+	}
+	for node, err := range s.walk(root, wholeZnodes) {
 		if err != nil && node.Depth > 0 {
 			if err = unreadable(err); err == nil {
 				continue
 			}
 		}
 		if err == nil && n == 0 { // not before it is known that there is a root
-			err = enc.Encode(header{Format, root})
+			err = enc.Encode(head)
 		}
 		if err == nil {
 			err = enc.Encode(lineOf(&node))

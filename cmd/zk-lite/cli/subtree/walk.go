@@ -1,8 +1,8 @@
 // Package subtree has the operations of the command line on a znode and all below it:
 // walk, delete, copy, move, export, import, compare. It uses a client and prints nothing.
 //
-// Only Move is atomic. If a subtree changes during another operation, each znode is
-// read as it is when its turn comes. Ephemeral znodes belong to a
+// Only Move is atomic. Copy, Export and Diff read one state of a zk-lite server; else, if a
+// subtree changes during an operation, each znode is read as it is when its turn comes. Ephemeral znodes belong to a
 // session and are not written by Copy and Import. Clients cannot see that a znode
 // is a container or has a time to live (ZooKeeper's DataNode.copyStat hides it), so
 // the copies of such znodes are persistent ones. Sequence counters of parents start at 0

@@ -38,7 +38,8 @@ type Record struct {
 // Count is how much has been done.
 type Count struct {
 	Created, Replaced, Kept int
-	Ephemerals              int // left out
+	Ephemerals              int         // left out
+	Zxid                    client.Zxid // of the state that was copied; 0: not one state
 }
 
 // writer creates znodes, many at a time, in the order in which they are put.
