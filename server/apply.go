@@ -188,6 +188,10 @@ func (h *handler) StateReplaced(m *state.Machine) {
 
 // Event implements consensus.Handler.
 func (h *handler) Event(e *znode.Event) {
+	if e.Type == znode.EventPurged || e.Type == znode.EventPurgedBelow {
+		h.srv.changes.Purge(e, h.srv.current.Tree())
+		return
+	}
 	if fault.On(fault.WatchAfterReply) {
 		h.late = append(h.late, *e)
 	} else {

@@ -111,7 +111,7 @@ type admission struct {
 // ErrSystem if there is no room. It must not be called with the view lock held.
 func (a *admission) check(c *state.Command) znode.Error {
 	switch c.Op {
-	case state.OpReconfig:
+	case state.OpReconfig, state.OpPurge:
 		return a.checkLevel(c)
 	case state.OpBranch:
 		if code := a.checkLevel(c); code != znode.OK {

@@ -59,6 +59,13 @@ const (
 	EventChildrenChanged EventType = 4
 )
 
+// These change no znode and never travel: the values that the znode had, with EventPurgedBelow also those of all below
+// it, must go from records of changes.
+const (
+	EventPurged      EventType = 100
+	EventPurgedBelow EventType = 101
+)
+
 // String is ZooKeeper's name of the type.
 func (t EventType) String() string {
 	switch t {

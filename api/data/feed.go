@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/changes"
@@ -99,12 +100,22 @@ type values struct {
 
 // transactionBody is a transaction as JSON: all its changes that the client asked for and may read.
 type transactionBody struct {
-	Zxid        string     `json:"zxid"`
-	Time        string     `json:"time"`
-	Session     string     `json:"session,omitempty"`
-	Author      []identity `json:"author"`
-	Traceparent string     `json:"traceparent,omitempty"`
-	Changes     []edit     `json:"changes"`
+	*body.Origin
+	Changes []edit `json:"changes"`
+}
+
+func originOf(c *changes.Change, administrator bool) *body.Origin {
+	o := &body.Origin{
+		Zxid: c.At.Zxid.String(), Time: time.UnixMilli(c.TimeMillis).UTC().Format(time.RFC3339Nano),
+		Author: []body.Identity{}, Traceparent: c.By.Trace,
+	}
+	if c.By.Session != 0 {
+		o.Session = c.By.Session.String()
+	}
+	for _, id := range c.By.Names(administrator) {
+		o.Author = append(o.Author, body.Identity{Scheme: id.Scheme, ID: id.ID})
+	}
+	return o
 }
 
 // edit is a change with its values as JSON.
@@ -115,6 +126,7 @@ type edit struct {
 	*rest.Content
 	Before *rest.Content `json:"before,omitempty"`
 	Hidden bool          `json:"hidden,omitempty"`
+	Purged bool          `json:"purged,omitempty"`
 	Stat   *rest.Stat    `json:"stat"`
 }
 
@@ -150,17 +162,7 @@ func (v *values) send(s *rest.EventStream, news []changes.Change) bool {
 // next writes the transaction of the first change, of which news has all changes, and returns the others.
 func (v *values) next(news []changes.Change) (t transactionBody, others []changes.Change) {
 	of, others := changes.NextTransaction(news)
-	first := &of[0]
-	t = transactionBody{
-		Zxid: first.At.Zxid.String(), Time: time.UnixMilli(first.TimeMillis).UTC().Format(time.RFC3339Nano),
-		Author: []identity{}, Traceparent: first.By.Trace,
-	}
-	if first.By.Session != 0 {
-		t.Session = first.By.Session.String()
-	}
-	for _, id := range first.By.Names(v.admin) {
-		t.Author = append(t.Author, identity{id.Scheme, id.ID})
-	}
+	t.Origin = originOf(&of[0], v.admin)
 	hidden := make([]bool, len(of))
 	v.q.View(func(view *server.View) {
 		for i := range hidden {
@@ -169,15 +171,19 @@ func (v *values) next(news []changes.Change) (t transactionBody, others []change
 		}
 	})
 	for i := range hidden {
-		t.Changes = append(t.Changes, v.edit(&of[i].Edit, hidden[i]))
+		t.Changes = append(t.Changes, v.edit(&of[i], hidden[i]))
 	}
 	return t, others
 }
 
-// edit writes an edit; without the values of a znode that the client may no longer read.
-func (v *values) edit(e *znode.Event, hidden bool) edit {
-	b := edit{Event: changeName(e.Type), Path: e.Path, Type: typeName(e.Mode), Stat: rest.StatOf(&e.Stat)}
-	if b.Hidden = hidden; hidden {
+// edit writes an edit; without the values of a znode that the client may no longer read, and without purged ones.
+func (v *values) edit(x *changes.Change, hidden bool) edit {
+	e := &x.Edit
+	b := edit{
+		Event: changeName(e.Type), Path: e.Path, Type: typeName(e.Mode), Stat: rest.StatOf(&e.Stat), Hidden: hidden,
+		Purged: x.Purged,
+	}
+	if hidden || x.Purged {
 		return b
 	}
 	c := rest.ContentOf(e.Data)

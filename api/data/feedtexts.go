@@ -31,6 +31,7 @@ type textKey struct {
 	path          string
 	typ           znode.EventType
 	stat          znode.Stat
+	purged        bool
 	before, admin bool
 }
 
@@ -42,7 +43,7 @@ func (v *values) text(of []changes.Change) rest.Text {
 		may = code != znode.ErrNoAuth
 	})
 	c := &of[0]
-	key := textKey{c.By, c.At.Zxid, c.TimeMillis, c.Path, c.Type, c.Edit.Stat, v.before, v.admin}
+	key := textKey{c.By, c.At.Zxid, c.TimeMillis, c.Path, c.Type, c.Edit.Stat, c.Purged, v.before, v.admin}
 	slot := &v.texts[uint64(key.zxid)%keptTexts]
 	shared := may && len(of) == 1
 	have := slot.Load()

@@ -43,6 +43,9 @@ func getZnode(q *rest.Request) error {
 	if err != nil {
 		return err
 	}
+	if q.Query.Has("revisions") || q.Query.Has("at") {
+		return getPast(q, path)
+	}
 	children, err := q.Query.Flag("children")
 	if err != nil {
 		return err

@@ -36,10 +36,13 @@ func Routes(srv Server) []rest.Route {
 	h := &handlers{srv, new(texts)}
 	return []rest.Route{
 		rest.Op(get, znodes, getZnode, "raw", "children", "stat", "data", "limit", "after", "match",
-			"type", "offset", "acl", "about", "tree"),
+			"type", "offset", "acl", "about", "tree", "revisions", "at"),
 		rest.Op(post, znodes, createZnode, "mode", "ttl", "parents", "acl"),
 		rest.Op(put, znodes, putZnode, "version", "create", "parents", "acl"),
 		rest.Op(del, znodes, deleteZnode, "version", "recursive"),
+
+		rest.Op(post, "/v1/revisions/{path}", revert, "to", "recursive", "plan", "seen"),
+		rest.Op(del, "/v1/revisions/{path}", purge, "recursive"),
 
 		rest.Op(get, "/v1/search/{path}", search, "name", "data", "owner", "limit", "after"),
 		rest.Op(get, "/v1/acl/{path}", explainACL, "identity"),

@@ -54,7 +54,7 @@ func (r *request) transaction(v *server.View, of []changes.Change, before bool, 
 	for i := range of {
 		e := &of[i].Edit
 		c := wire.FeedChange{Type: e.Type, Path: e.Path, Mode: e.Mode, Stat: e.Stat}
-		if _, code := v.Tree().Exists(e.Path, r.ids); code == znode.ErrNoAuth {
+		if _, code := v.Tree().Exists(e.Path, r.ids); code == znode.ErrNoAuth || of[i].Purged {
 			c.Hidden = true
 		} else if c.Data = e.Data; before {
 			c.Before = e.Before

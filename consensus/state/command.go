@@ -34,6 +34,7 @@ const (
 	OpLevel         Op = 18 // raises the ensemble's level
 	OpMirror        Op = 19 // a step of mirroring a ZooKeeper ensemble; see MirrorStep
 	OpReconfig      Op = 20 // a step of a reconfiguration; see ReconfigStep
+	OpPurge         Op = 21 // changes nothing; every server forgets the values that znodes had
 	OpBranch        Op = 22 // operations that depend on conditions; see Branch
 	OpGet           Op = 23 // only inside OpBranch: a znode's data and Stat
 	OpChildren      Op = 24 // only inside OpBranch: the names of its children, and its Stat
@@ -91,6 +92,7 @@ type Command struct {
 	Mirror   MirrorStep       // OpMirror
 	Reconfig *Reconfig        // OpReconfig
 	Branch   *Branch          // OpBranch
+	Below    bool             // OpPurge: the znodes below Path, too
 }
 
 // Append encodes c.
@@ -155,6 +157,8 @@ func (c *Command) appendBody(b []byte) []byte {
 		return appendData(b, c.Data)
 	case OpReconfig:
 		return c.Reconfig.append(b, c.Term)
+	case OpPurge:
+		return append(appendString(b, c.Path), flag(c.Below))
 	}
 	return b
 }
@@ -264,6 +268,8 @@ func (c *Command) decodeBody(r *reader) {
 		c.Data = r.data()
 	case OpReconfig:
 		c.Reconfig, c.Term = readReconfig(r)
+	case OpPurge:
+		c.Path, c.Below = r.string(), r.byte() != 0
 	default: // OpSync, OpCloseSession and others have no more
 		if !c.Op.known() {
 			r.fail(fmt.Errorf("unknown operation %d", c.Op))

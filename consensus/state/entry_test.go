@@ -14,7 +14,8 @@ import (
 
 // examples holds a command of every operation, with every field it has.
 func examples() []Command {
-	return slices.Concat(firstExamples(), mirrorExamples(), reconfigExamples(), tracedExamples(), branchExamples())
+	return slices.Concat(firstExamples(), mirrorExamples(), reconfigExamples(), tracedExamples(), branchExamples(),
+		purgeExamples())
 }
 
 // reconfigExamples are those of feature level 2, too.
@@ -26,6 +27,10 @@ func reconfigExamples() []Command {
 		{Op: OpReconfig, Term: 1<<64 - 1, Reconfig: &Reconfig{Step: ReconfigFinish, Number: 1<<64 - 1}},
 		{Op: OpReconfig, Term: 7, Reconfig: &Reconfig{Step: ReconfigAbort, Number: 7, Code: znode.ErrNewConfigNoQuorum}},
 	}
+}
+
+func purgeExamples() []Command {
+	return []Command{{Op: OpPurge, Session: 5, Path: "/a"}, {Op: OpPurge, Path: "/", Below: true}}
 }
 
 func tracedExamples() []Command {

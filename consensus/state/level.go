@@ -17,7 +17,7 @@ type Level uint32
 // release.
 const MinLevel Level = 1
 
-// level2 is the level of release 1.1. It adds OpMirror, OpReconfig, OpBranch and FlagTraced, and changes what commands
+// level2 is the level of release 1.1. It adds OpMirror, OpReconfig, OpPurge, OpBranch and FlagTraced, and changes what commands
 // do: those that no client may send are refused (forbidden), and the tree follows znode.Txn's rules instead of
 // FirstRules.
 const level2 Level = 2
@@ -27,7 +27,7 @@ var opLevels = [1 << 8]Level{
 	OpCreate: 1, OpDelete: 1, OpSetData: 1, OpSetACL: 1, OpCheck: 1, OpMulti: 1, OpSync: 1, OpCreateSession: 1,
 	OpCloseSession: 1, OpAttach: 1, OpExpireSession: 1, OpReap: 1, OpMember: 1, OpCheckAbsent: 1, OpDeleteAll: 1,
 	OpRestore: 1, OpDigest: 1, OpLevel: 1,
-	OpMirror: level2, OpReconfig: level2, OpBranch: level2, OpGet: level2, OpChildren: level2,
+	OpMirror: level2, OpReconfig: level2, OpPurge: level2, OpBranch: level2, OpGet: level2, OpChildren: level2,
 }
 
 func (o Op) known() bool { return opLevels[o] != 0 }
@@ -38,7 +38,7 @@ var opNames = map[Op]string{
 	OpMulti: "multi", OpSync: "sync", OpCreateSession: "createSession", OpCloseSession: "closeSession",
 	OpAttach: "attach", OpExpireSession: "expireSession", OpReap: "reap", OpMember: "member",
 	OpCheckAbsent: "checkAbsent", OpDeleteAll: "deleteAll", OpRestore: "restore", OpDigest: "digest", OpLevel: "level",
-	OpMirror: "mirror", OpReconfig: "reconfig", OpBranch: "branch", OpGet: "get", OpChildren: "children",
+	OpMirror: "mirror", OpReconfig: "reconfig", OpPurge: "purge", OpBranch: "branch", OpGet: "get", OpChildren: "children",
 }
 
 // String is ZooKeeper's name of the operation, if ZooKeeper has it.

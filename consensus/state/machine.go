@@ -186,7 +186,7 @@ func (m *Machine) applyCommand(origin Origin, term uint64, timeMillis int64, obs
 	switch c.Op {
 	case OpSync, OpDigest:
 		return
-	case OpLevel, OpMirror, OpReconfig, OpAttach:
+	case OpLevel, OpMirror, OpReconfig, OpAttach, OpPurge:
 		m.applyApart(c, from, term, timeMillis, obs)
 		return
 	case OpRestore:
@@ -321,7 +321,7 @@ type OpResult struct {
 // sessions, then the Result; a MirrorFollow has Events and sessions of one
 // transaction after the other. No method may block.
 type Observer interface {
-	// Event reports an edit of the tree.
+	// Event reports an edit of the tree, or with the types EventPurged and EventPurgedBelow what to forget.
 	Event(e *znode.Event)
 	// Result delivers a command's outcome.
 	Result(o Origin, seq uint64, r *Result)

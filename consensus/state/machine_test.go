@@ -292,3 +292,32 @@ func TestMachine_Apply_SetsIndexAndTime(t *testing.T) {
 		t.Errorf("index %d, of a snapshot %d, time %d, zxid %v", g.m.Index(), m.Index(), b.TimeMillis(), b.Zxid())
 	}
 }
+
+// A purge needs WRITE on the znode or, when that is gone, DELETE on the nearest one above. It is no transaction: its
+// zxid stays server learns of it.
+func TestMachine_Purge(t *testing.T) {
+	alice := []znode.ID{{Scheme: "digest", ID: "alice:x"}}
+	g := newRig(t)
+	g.must(1, create("/open"))
+	g.must(1, Command{Op: OpCreate, Path: "/open/hers", ACL: []znode.ACL{{Perms: znode.PermAll, ID: alice[0]}}})
+	zxid := g.m.Zxid()
+	for _, x := range []struct {
+		path string
+		by   []znode.ID
+		want znode.Error
+	}{
+		{"/open", nil, znode.OK}, {"/open/hers", nil, znode.ErrNoAuth}, {"/open/hers", alice, znode.OK},
+		{"/open/gone/too", nil, znode.OK}, {"/open/hers/gone/too", nil, znode.ErrNoAuth},
+		{"/open/hers/gone", alice, znode.OK}, {"gone", nil, znode.ErrBadArguments},
+	} {
+		for _, below := range []bool{false, true} {
+			r := g.do(1, Command{Op: OpPurge, Path: x.path, Below: below, Identities: x.by})[0]
+			if told := len(g.rec.lines) == 2; r.Code != x.want || told != (x.want == znode.OK) || r.Zxid != zxid {
+				t.Errorf("%s by %v: %v at %v, reported %q; want %v", x.path, x.by, r.Code, r.Zxid, g.rec.lines, x.want)
+			}
+		}
+	}
+	if g.m.Zxid() != zxid {
+		t.Errorf("the zxid is %v, want %v as before", g.m.Zxid(), zxid)
+	}
+}

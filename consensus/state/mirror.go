@@ -138,7 +138,7 @@ func AppendTxn(b, txn []byte) []byte { return append(appendUint(b, uint64(len(tx
 // clients nor sessions. A client's sync is the source's.
 func (x *mirror) carries(c *Command) bool {
 	switch c.Op {
-	case OpDigest, OpLevel, OpMember, OpMirror, OpReconfig:
+	case OpDigest, OpLevel, OpMember, OpMirror, OpReconfig, OpPurge:
 		return false
 	case OpSync:
 		return c.Session != 0

@@ -37,7 +37,34 @@ func (m *Machine) applyApart(c *Command, from ServerID, term uint64, timeMillis 
 		m.reconfigure(c, term, timeMillis, obs)
 	case OpAttach:
 		m.attach(c, from, obs)
+	case OpPurge:
+		m.purge(c, obs)
 	}
+}
+
+// purge has the servers forget the values of a znode, and with Below of those below it. It requires WRITE; of a znode
+// that is gone, DELETE on the nearest one above, and who remembers its ACL checks that, too. The state has no values but
+// the present ones, which stay.
+func (m *Machine) purge(c *Command, obs Observer) {
+	x, at, want := &m.txn, c.Path, znode.PermWrite
+	if znode.ValidatePath(at) != nil {
+		m.result.Code = znode.ErrBadArguments
+		return
+	}
+	x.Reset()
+	x.Session, x.Identities = c.Session, rightsOf(c)
+	for m.result.Code = m.tree.Allows(x, at, want); m.result.Code == znode.ErrNoNode; {
+		at, want = znode.Parent(at), znode.PermDelete
+		m.result.Code = m.tree.Allows(x, at, want)
+	}
+	if m.result.Code != znode.OK {
+		return
+	}
+	e := znode.Event{Type: znode.EventPurged, Path: c.Path, Zxid: m.zxid, Txn: x}
+	if c.Below {
+		e.Type = znode.EventPurgedBelow
+	}
+	obs.Event(&e)
 }
 
 // transact runs the transaction's operation.

@@ -261,7 +261,7 @@ func (c *Client) fill(e *Event) {
 var operations = map[state.Op]string{
 	state.OpCreate: "create", state.OpDelete: "delete", state.OpSetData: "setData", state.OpSetACL: "setAcl",
 	state.OpMulti: "multiOperation", state.OpReconfig: "reconfig", state.OpDeleteAll: "deleteAll", // ours, as the next
-	state.OpBranch: "multiOperation",
+	state.OpBranch: "multiOperation", state.OpPurge: "purge",
 }
 
 func audited(op state.Op) bool { return operations[op] != "" }

@@ -29,7 +29,7 @@ type chunk [chunkLength]entry
 
 // The memory of an entry, an author and an identity besides texts and data, in bytes.
 const (
-	entryMemory    = 176
+	entryMemory    = 184
 	authorMemory   = 56
 	identityMemory = 32
 )
@@ -45,6 +45,7 @@ type entry struct {
 	stat         znode.Stat
 	data, before []byte
 	timeMillis   int64
+	purged       bool // data and before were removed
 }
 
 // permissions are an event's lists.
@@ -185,6 +186,13 @@ func (r *record) clear(zxid znode.Zxid) {
 
 // oldest is the number of the oldest change in the record.
 func (r *record) oldest() uint64 { return r.first }
+
+// purge removes the values of k. Its path lay beside them in memory.
+func (r *record) purge(k *entry) {
+	r.bytes -= k.bytes()
+	k.path, k.data, k.before, k.purged = strings.Clone(k.path), nil, nil, true
+	r.bytes += k.bytes()
+}
 
 // event returns change n, without its transaction.
 func (r *record) event(n uint64) znode.Event {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -29,6 +28,7 @@ type Change struct {
 	Edit       znode.Event
 	By         *Author // of the transaction; never changed
 	TimeMillis int64   // of the transaction, by its leader's clock, milliseconds since the epoch
+	Purged     bool    // its values were removed: there are no data
 }
 
 // NextTransaction divides changes, which are whole transactions in their order, into those of the first and the others.
@@ -171,7 +171,8 @@ func (st *Stream) scan(r *record) (found []Change) {
 		had := len(found)
 		found = st.match(found, &e)
 		for i := range found[had:] {
-			found[had+i].By, found[had+i].TimeMillis = r.entry(st.first).by, r.entry(st.first).timeMillis
+			k := r.entry(st.first)
+			found[had+i].By, found[had+i].TimeMillis, found[had+i].Purged = k.by, k.timeMillis, k.purged
 			bytes += len(e.Data) + len(e.Before)
 		}
 	}
@@ -260,7 +261,7 @@ func (f *Filter) match(e *znode.Event) (znode.EventType, string, bool) {
 		own = own && e.Type == znode.EventDeleted
 	case KindRecursive:
 		child = false
-		own = own || f.Path == "/" || strings.HasPrefix(e.Path, f.Path) && e.Path[len(f.Path)] == '/'
+		own = within(e.Path, f.Path)
 	}
 	switch {
 	case own:
@@ -270,6 +271,11 @@ func (f *Filter) match(e *znode.Event) (znode.EventType, string, bool) {
 		return znode.EventChildrenChanged, f.Path, permitted
 	}
 	return 0, "", false
+}
+
+// within reports whether a path is top or below it.
+func within(path, top string) bool {
+	return path == top || top == znode.RootPath || len(path) > len(top) && path[len(top)] == '/' && path[:len(top)] == top
 }
 
 // mode is that of a watch that fires whenever match may return true.
