@@ -17,7 +17,7 @@ const (
 	defaultRevisions = 10
 	maxRevisions     = 1000
 	// maxRevisionBytes bounds the data in one answer; the page then ends early.
-	maxRevisionBytes = 8 << 20
+	maxRevisionBytes = 1 << 20
 )
 
 // history is what a znode is and was, for a client.

@@ -89,7 +89,7 @@ func httpExitCode(err error) (code int, known bool) {
 		return ExitUsage, true
 	case http.StatusNotFound:
 		return ExitNoNode, true
-	case http.StatusConflict:
+	case http.StatusConflict, http.StatusPreconditionFailed:
 		return ExitConflict, true
 	}
 	return ExitFailed, true

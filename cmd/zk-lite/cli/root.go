@@ -35,7 +35,8 @@ func AddCommands(root *cobra.Command, servers, tools []*cobra.Command) {
 	addOperation(root, g)
 	g.add(root, groupData, shellCommand, aclCommand)
 	g.add(root, groupOperation, memberCommand, transferCommand, drainCommand, upgradeCommand, backupCommand,
-		restoreCommand, mirrorCommand, digestCommand, tlsCommand, slowCommand, expiredCommand, topCommand)
+		restoreCommand, mirrorCommand, digestCommand, tlsCommand, slowCommand, expiredCommand, topCommand,
+		revisionsCommand, revertCommand)
 	strictCompletion(root)
 	strict(root)
 	root.AddGroup(&cobra.Group{ID: groupTools, Title: "Tools:"})
