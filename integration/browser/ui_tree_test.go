@@ -79,6 +79,53 @@ func TestUI_Tree_EachButton(t *testing.T) {
 	wantData(t, "/buttons/persistent", "made")
 }
 
+// TestUI_Tree_Revisions looks what a znode was, goes back, also with what is below, undoes it, and has values forgotten.
+func TestUI_Tree_Revisions(t *testing.T) {
+	anew(t, "/past", "one\n")
+	must(t, "PUT", "/v1/znodes/past", "two\n", "bob:x")
+	must(t, "POST", "/v1/znodes/past/new", "")
+	p := uiOf(t, "tree/past")
+	p.press("Revisions")
+	p.until(`document.querySelectorAll('ol[aria-label="Revisions"] li').length === 2`)
+	if first := p.text(`ol[aria-label="Revisions"] li`); !strings.Contains(first, "changed") || !strings.Contains(first, "by bob") || !strings.Contains(first, "two") {
+		t.Errorf("the newest revision is shown as %q, want bob's change to two", first)
+	}
+	p.until(`![...document.querySelectorAll("dialog button")].some((b) => b.textContent === "Go back")`) // no one has logged in
+	p.press("Close")
+	p.login("alice:secret")
+	back := func() {
+		t.Helper()
+		p.press("Revisions")
+		p.do(chromedp.Click(`ol[aria-label="Revisions"] li:last-child button`))
+		p.until(`document.querySelector('ul[aria-label="The plan"]')?.textContent.includes("set /past")`)
+		p.until(`document.querySelector(".diff .plus").textContent.includes("one")`)
+	}
+	back()
+	must(t, "PUT", "/v1/znodes/past", "between\n")
+	p.press("Go back")
+	p.until(`document.querySelector("dialog .error")?.textContent.includes("changed meanwhile")`)
+	wantData(t, "/past", "between\n")
+	p.press("Cancel")
+	back()
+	p.do(chromedp.Click(`dialog input[type="checkbox"]`))
+	p.until(`document.querySelector('ul[aria-label="The plan"]')?.textContent.includes("delete /past/new")`)
+	p.press("Go back")
+	p.said("/past is as it was at")
+	wantData(t, "/past", "one\n")
+	wantGone(t, "/past/new")
+	p.press("Undo")
+	p.said("/past is as it was before that.")
+	wantData(t, "/past", "between\n")
+	wantData(t, "/past/new", "")
+	p.press("Revisions")
+	p.press("Forget the former ones")
+	p.press("Forget")
+	p.said("The former values of /past are forgotten.")
+	if all := must(t, "GET", "/v1/znodes/past?revisions&consistency=linearizable", ""); strings.Count(all, `"purged":true`) != 4 {
+		t.Errorf("the revisions are %s, want four purged ones and the present one", all)
+	}
+}
+
 // TestUI_Tree_TwoEditors: the second writer gets a warning, sees both values, and may
 // overwrite.
 func TestUI_Tree_TwoEditors(t *testing.T) {

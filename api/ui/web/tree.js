@@ -8,6 +8,7 @@ import { List } from "./list.js";
 import { bytes, hex, join, kind, parent, perms, plural, pretty, visible, when, who, decode, base } from "./text.js";
 import { editData, editACL, create, remove } from "./change.js";
 import { exportTree, importTree, compareTree } from "./subtree.js";
+import { revisions } from "./revisions.js";
 
 const sorted = 2000; // children, up to which they are shown by name; more in the server's own order
 const shown = 64 << 10; // bytes of data that are shown at first
@@ -120,6 +121,7 @@ function Znode({ z, may }) {
       ${button("Edit", () => editData(z), may)} ${button("Create below", () => create(z), may)}
       ${button("Permissions", () => editACL(z), may && z.acl)} ${button("Delete", () => remove(z), may && z.path !== "/")}
       ${button("Export", () => exportTree(z))} ${button("Import", () => importTree(z), may)} ${button("Compare", () => compareTree(z))}
+      ${button("Revisions", () => revisions(z, may))}
     </p>
     <p><a href=${"#/events" + escapePath(z.path)}>Follow its changes</a>, <a
       href=${"#/search?" + new URLSearchParams({ below: z.path })}>search below it</a></p>
