@@ -33,7 +33,7 @@ type Change struct {
 	// Before is the data that EventDataChanged has replaced, with FeedBefore.
 	Before []byte
 	Stat   Stat
-	// Hidden means that the client may no longer read the znode: there are no data.
+	// Hidden means that the client may no longer read the znode, or that the values were purged: there are no data.
 	Hidden bool
 }
 
@@ -177,4 +177,31 @@ func (f *feed) transaction(x *wire.FeedTransaction) *Transaction {
 		})
 	}
 	return t
+}
+
+// Revisions returns the values that a znode had, one in each Transaction, the newest first, at most limit. None is
+// older than since: it is beyond the limit, or no longer known. Change.Hidden means that the value was purged. A value
+// is left out if the client could not read the znode then; a znode that is gone has them, too.
+//
+// Errors: ErrNoNode, ErrNoAuth, ErrBadArguments; ErrUnimplemented of a server that is not zk-lite.
+func (c *Client) Revisions(ctx context.Context, path string, limit int) (all []*Transaction, since Zxid, err error) {
+	f := feed{c: c}
+	for more := true; more && len(all) < limit; {
+		resp, err := read(ctx, func() *Pending[*wire.FeedResponse] {
+			o := newOp[wire.RevisionsRequest](c, wire.OpRevisions, feedReply)
+			o.req = wire.RevisionsRequest{Path: o.fullPath(path), Before: since, Limit: int32(min(limit-len(all), 1000))}
+			return o.submit(ctx)
+		})
+		switch {
+		case errors.Is(err, ErrNoNode) && len(all) > 0:
+			return all, since, nil
+		case err != nil:
+			return nil, 0, err
+		}
+		for i := range resp.Transactions {
+			all = append(all, f.transaction(&resp.Transactions[i]))
+		}
+		more, since = resp.More, resp.Zxid
+	}
+	return all, since, nil
 }

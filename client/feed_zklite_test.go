@@ -3,9 +3,11 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -129,5 +131,63 @@ func TestFeed_TooOld(t *testing.T) {
 		if old.Zxid < stat.Mzxid {
 			t.Errorf("the feed goes on from %v, before the last change, %v", old.Zxid, stat.Mzxid)
 		}
+	}
+}
+
+// Revisions are what a znode was, the newest first, in as many replies as it takes; those that were purged have no value.
+func TestRevisions(t *testing.T) {
+	e := zklitetest.Start(t)
+	c := connect(t, e.ConnectString())
+	ctx := t.Context()
+	_, made, err := c.Create(ctx, "/a", []byte("0"), client.Persistent)
+	must(t, err)
+	data := func(i int) []byte { return bytes.Repeat([]byte{byte('0' + i)}, 100_000) }
+	for i := range 8 {
+		_, err := c.Set(ctx, "/a", data(i), -1)
+		must(t, err)
+	}
+	must(t, c.Delete(ctx, "/a", -1))
+	all, since, err := c.Revisions(ctx, "/a", 100)
+	must(t, err)
+	if len(all) != 10 || all[0].Changes[0].Type != client.EventDeleted || all[9].Zxid != made.Czxid || since >= made.Czxid {
+		t.Fatalf("got %d revisions since %v, want 10 from the deletion to the creation", len(all), since)
+	}
+	for i := range 8 {
+		if got := all[8-i].Changes[0]; !bytes.Equal(got.Data, data(i)) || got.Hidden || got.Stat.Version != client.Version(i+1) {
+			t.Errorf("revision %d has %d bytes, version %d, want %d of %c", i, len(got.Data), got.Stat.Version, 100_000, '0'+i)
+		}
+	}
+	if few, since, err := c.Revisions(ctx, "/a", 2); err != nil || len(few) != 2 || since != few[1].Zxid {
+		t.Errorf("got %d revisions since %v (%v), want 2 and the zxid of the second", len(few), since, err)
+	}
+	_, _, err = c.Create(ctx, "/a", []byte("new"), client.Persistent)
+	must(t, err)
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://"+e.HTTPAddrs()[0]+"/v1/revisions/a", nil)
+	must(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	must(t, err)
+	must(t, resp.Body.Close())
+	all, _, err = c.Revisions(ctx, "/a", 100)
+	must(t, err)
+	for i, x := range all {
+		if got := x.Changes[0]; got.Hidden != (i > 0) || (len(got.Data) > 0) != (i == 0) {
+			t.Errorf("after a purge revision %d is hidden: %v, with %d bytes; want the newest alone", i, got.Hidden, len(got.Data))
+		}
+	}
+	if _, _, err := c.Revisions(ctx, "/none", 1); !errors.Is(err, client.ErrNoNode) {
+		t.Errorf("of a znode that never was: error %v, want %v", err, client.ErrNoNode)
+	}
+	if _, _, err := c.Revisions(ctx, "/a", -1); err != nil {
+		t.Errorf("limit -1: error %v, want nothing", err)
+	}
+	hers := connect(t, e.ConnectString(), client.WithAuth("digest", []byte("ann:secret")))
+	_, _, err = hers.Create(ctx, "/hers", []byte("0"), client.Persistent, client.ACL{Perms: client.PermAll, ID: client.ID{Scheme: "auth"}})
+	must(t, err)
+	if _, _, err := c.Revisions(ctx, "/hers", 1); !errors.Is(err, client.ErrNoAuth) {
+		t.Errorf("of a znode that may not be read: error %v, want %v", err, client.ErrNoAuth)
+	}
+	must(t, hers.Delete(ctx, "/hers", -1))
+	if _, _, err := c.Revisions(ctx, "/hers", 1); !errors.Is(err, client.ErrNoNode) {
+		t.Errorf("of a znode that could not be read: error %v, want %v", err, client.ErrNoNode)
 	}
 }

@@ -119,7 +119,7 @@ func (s *Subtree) List() {
 // data. It may be called after List.
 func (s *Subtree) Size() (znodes int, bytes int64) { return len(s.nodes), s.bytes }
 
-// Place is where Next is: its znode is the first after Seek. It is less than 0 behind the last.
+// Place is where Next is: its znode is the first after GoTo. It is less than 0 behind the last.
 func (s *Subtree) Place() int64 {
 	if s.at == len(s.nodes) {
 		return -1
@@ -127,8 +127,8 @@ func (s *Subtree) Place() int64 {
 	return int64(s.at)
 }
 
-// Seek continues at a Place.
-func (s *Subtree) Seek(place int64) { s.at = int(min(max(place, 0), int64(len(s.nodes)))) }
+// GoTo continues at a Place.
+func (s *Subtree) GoTo(place int64) { s.at = int(min(max(place, 0), int64(len(s.nodes)))) }
 
 // Next returns the next znode: parents come before children and siblings by name. ok is false after the last.
 func (s *Subtree) Next() (r SubtreeRecord, ok bool) {

@@ -140,15 +140,10 @@ func (h *history) revision(c *changes.Change) body.Revision {
 	}
 	if !c.Purged {
 		fill(&r, e.Data)
-	} else if r.Purged = !h.isPresent(c); !r.Purged {
+	} else if r.Purged = h.code != znode.OK || !c.Stands(&h.present); !r.Purged {
 		fill(&r, h.data)
 	}
 	return r
-}
-
-func (h *history) isPresent(c *changes.Change) bool {
-	return h.code == znode.OK && c.Type != znode.EventDeleted && c.Edit.Stat.Mzxid == h.present.Mzxid &&
-		c.Edit.Stat.Version == h.present.Version
 }
 
 func fill(r *body.Revision, data []byte) {

@@ -9,6 +9,12 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
+// The bounds of one reply to revisions: values, and their bytes but for the last.
+const (
+	maxRevisions     = 1000
+	maxRevisionBytes = 256 << 10
+)
+
 // feed answers with the changes after a transaction. It leaves no watch and never waits: a client that has seen them
 // all watches until there are others.
 func (r *request) feed(v *server.View) {
@@ -32,12 +38,52 @@ func (r *request) feed(v *server.View) {
 		of, all = changes.NextTransaction(all)
 		x.Transactions = append(x.Transactions, r.transaction(v, of, q.Before, &bytes))
 	}
+	r.replyFeed(v, &x, bytes)
+}
+
+// replyFeed replies with changes, if that is not too long.
+func (r *request) replyFeed(v *server.View, x *wire.FeedResponse, bytes int) {
 	if bytes > min(r.c.listener.cfg.OutboxBytes, maxReply) {
 		r.c.listener.longReplies.Add(1)
 		r.reply(v.Zxid(), znode.ErrSystem, nil)
 		return
 	}
 	r.replyLong(v.Zxid(), znode.OK, bytes, x.Append)
+}
+
+// revisions answers with values that a znode had. It looks at a part of the changes, and the client continues.
+func (r *request) revisions(v *server.View) {
+	q := r.body.(*wire.RevisionsRequest)
+	data, now, code := v.Tree().Get(q.Path, r.ids)
+	if znode.ValidatePath(q.Path) != nil || q.Limit < 1 || q.Before < 0 {
+		code = znode.ErrBadArguments
+	}
+	if code != znode.OK && code != znode.ErrNoNode {
+		r.reply(v.Zxid(), code, nil)
+		return
+	}
+	p, x, bytes, seen := changes.Past{Path: q.Path, Before: q.Before}, wire.FeedResponse{}, 0, znode.Zxid(0)
+	full := false
+	x.More = v.Changes().Back(&p, func(c *changes.Change) bool {
+		amidst := c.At.Zxid == seen // a transaction, whose last value alone was to be seen
+		if seen = c.At.Zxid; amidst || !znode.Permits(c.Edit.ACL, znode.PermRead, r.ids) {
+			return true
+		}
+		if c.Purged && code == znode.OK && c.Stands(&now) {
+			c.Edit.Data, c.Purged = data, false
+		}
+		x.Transactions = append(x.Transactions, r.transaction(v, []changes.Change{*c}, false, &bytes))
+		full = len(x.Transactions) == int(min(q.Limit, maxRevisions)) || bytes > maxRevisionBytes
+		return !full
+	})
+	if x.More, x.Zxid = x.More || full, p.Floor; x.More {
+		x.Zxid = p.Reached
+	}
+	if code != znode.OK && len(x.Transactions) == 0 && !x.More {
+		r.reply(v.Zxid(), code, nil)
+		return
+	}
+	r.replyFeed(v, &x, bytes)
 }
 
 // transaction is what the reply has of one, and adds about its length to bytes. A znode that the client may no longer

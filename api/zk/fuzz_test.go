@@ -65,6 +65,7 @@ func everyRequest() [][]byte {
 	add(wire.OpSyncWithin, &wire.SyncWithinRequest{MaxStale: 1})
 	add(wire.OpTree, &wire.TreeRequest{Paths: []string{"/", "/zookeeper"}, ID: 1})
 	add(wire.OpTree, &wire.TreeRequest{ID: 1, Subtree: 1, Place: 1})
+	add(wire.OpRevisions, &wire.RevisionsRequest{Path: "/", Limit: 3})
 	add(wire.OpWhoAmI, nil)
 	add(wire.OpCloseSession, nil)
 	return all

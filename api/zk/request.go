@@ -119,7 +119,7 @@ func (r *request) decode(rd *jute.Reader) bool {
 		if q.Decode(rd); rd.Err() == nil {
 			r.reconfig(&q)
 		}
-	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpMultiRead, wire.OpFeed, wire.OpTree:
+	case wire.OpSetWatches, wire.OpSetWatches2, wire.OpMultiRead, wire.OpFeed, wire.OpTree, wire.OpRevisions:
 		r.body = wire.NewRequest(r.op)
 		r.body.Decode(rd)
 	default:
@@ -300,6 +300,8 @@ func (r *request) Read(v *server.View) {
 		r.answerStaleness(v.Zxid(), znode.OK)
 	case wire.OpTree:
 		r.tree(v)
+	case wire.OpRevisions:
+		r.revisions(v)
 	case wire.OpAddWatch:
 		r.addWatch(v)
 	case wire.OpCheckWatches, wire.OpRemoveWatches:
@@ -324,7 +326,7 @@ func (r *request) Weight(v *server.View) int {
 	case wire.OpGetChildren, wire.OpGetChildren2:
 		stat, _ := v.Tree().Exists(r.path, r.ids)
 		return r.size + int(stat.NumChildren)*nameBytes
-	case wire.OpMultiRead, wire.OpGetEphemerals, wire.OpFeed, wire.OpTree:
+	case wire.OpMultiRead, wire.OpGetEphemerals, wire.OpFeed, wire.OpTree, wire.OpRevisions:
 		return r.size + r.c.listener.cfg.OutboxBytes
 	}
 	return r.size

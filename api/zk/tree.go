@@ -184,7 +184,7 @@ func (ts *trees) releaseLocked(t *openTree) {
 
 // readTree reads the part of a subtree that begins at a place.
 func readTree(sub *znode.Subtree, place int64, x *wire.TreeResponse) {
-	sub.Seek(place)
+	sub.GoTo(place)
 	for bytes := 0; bytes < treeBytes && len(x.Znodes) < treeZnodes; {
 		z, ok := sub.Next()
 		if !ok {

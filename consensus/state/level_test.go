@@ -99,6 +99,9 @@ func TestCommand_CheckLevel(t *testing.T) {
 	if err := branch.CheckLevel(1); !errors.As(err, &e) || *e != (LevelError{level2, 1}) {
 		t.Errorf("CheckLevel(1) of a branch: error %v, want a LevelError of 2 and 1", err)
 	}
+	if err := (&Command{Op: OpPurge}).CheckLevel(1); !errors.As(err, &e) || *e != (LevelError{level2, 1}) {
+		t.Errorf("CheckLevel(1) of a purge: error %v, want a LevelError of 2 and 1", err)
+	}
 	c.SetTrace("00-aa-bb-01", level2)
 	if err := c.CheckLevel(1); !errors.As(err, &e) || *e != (LevelError{level2, 1}) {
 		t.Errorf("CheckLevel(1) of a command with a trace: error %v, want a LevelError of 2 and 1", err)

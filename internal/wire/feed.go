@@ -54,7 +54,7 @@ type FeedChange struct {
 	Type   znode.EventType
 	Path   string
 	Mode   znode.Mode
-	Hidden bool // the client may no longer read the znode: there are no data
+	Hidden bool // the client may no longer read the znode, or the data were purged: there are none
 	Data   []byte
 	Before []byte
 	Stat   znode.Stat
@@ -110,4 +110,25 @@ func (f *FeedResponse) Decode(r *jute.Reader) {
 		}
 		f.Transactions = append(f.Transactions, t)
 	}
+}
+
+// RevisionsRequest is the body of revisions: at most how many values of a znode, of transactions before which one; 0:
+// the newest. The reply is a FeedResponse with a change for each, the newest first, Hidden if it was purged. Its Zxid is
+// the Before with which to continue if there is More; else nothing older than it is known.
+type RevisionsRequest struct {
+	Path   string
+	Before znode.Zxid
+	Limit  int32
+}
+
+func (*RevisionsRequest) isRequest() {}
+
+// Append appends the record to b.
+func (q *RevisionsRequest) Append(b []byte) []byte {
+	return jute.AppendInt32(jute.AppendInt64(jute.AppendUstring(b, q.Path), int64(q.Before)), q.Limit)
+}
+
+// Decode reads the record.
+func (q *RevisionsRequest) Decode(r *jute.Reader) {
+	q.Path, q.Before, q.Limit = r.Ustring(), znode.Zxid(r.Int64()), r.Int32()
 }

@@ -232,8 +232,9 @@ const (
 	OpWhoAmI               OpCode = 107
 	OpFeed                 OpCode = 1000 // not ZooKeeper's: changes with their values
 	OpBranch               OpCode = 1001 // not ZooKeeper's: a multi with conditions and two lists
-	OpSyncWithin           OpCode = 1004 // not ZooKeeper's: a sync if the server's state may be too old
 	OpTree                 OpCode = 1002 // not ZooKeeper's: a subtree of one state
+	OpRevisions            OpCode = 1003 // not ZooKeeper's: the values that a znode had
+	OpSyncWithin           OpCode = 1004 // not ZooKeeper's: a sync if the server's state may be too old
 	OpCreateSession        OpCode = -10  // internal to a server
 	OpCloseSession         OpCode = -11
 	OpError                OpCode = -1 // the result of a failed operation of a multi
@@ -273,6 +274,7 @@ var opNames = map[OpCode]string{
 	OpWhoAmI:               "whoAmI",
 	OpFeed:                 "feed",
 	OpBranch:               "branch",
+	OpRevisions:            "revisions",
 	OpSyncWithin:           "syncWithin",
 	OpTree:                 "tree",
 	OpCreateSession:        "createSession",
@@ -298,7 +300,7 @@ func (op OpCode) ClientRequest() bool {
 		OpGetChildren, OpSync, OpPing, OpGetChildren2, OpMulti, OpCreate2, OpReconfig,
 		OpCheckWatches, OpRemoveWatches, OpCreateContainer, OpDeleteContainer, OpCreateTTL,
 		OpMultiRead, OpAuth, OpSetWatches, OpSASL, OpGetEphemerals, OpGetAllChildrenNumber,
-		OpSetWatches2, OpAddWatch, OpWhoAmI, OpFeed, OpBranch, OpTree, OpSyncWithin, OpCloseSession:
+		OpSetWatches2, OpAddWatch, OpWhoAmI, OpFeed, OpBranch, OpTree, OpSyncWithin, OpCloseSession, OpRevisions:
 		return true
 	}
 	return false

@@ -171,6 +171,7 @@ func goldenResponses() []golden {
 			hexA + "0000000000000007 00000002 00000003 01"},
 		{"", &SyncWithinRequest{MaxStale: 258}, "0000000000000102"},
 		{"", &SyncWithinResponse{Staleness: 258}, "0000000000000102"},
+		{"", &RevisionsRequest{Path: "/a", Before: 7, Limit: 2}, hexA + "0000000000000007 00000002"},
 		{"", &FeedResponse{Zxid: 9, More: true, Transactions: []FeedTransaction{{Zxid: 8, TimeMillis: 7, Session: 6,
 			Author: []ClientInfo{{AuthScheme: "digest", User: "bob"}}, Trace: "t", Changes: []FeedChange{
 				{Type: 3, Path: "/b", Mode: 1, Data: []byte("x"), Stat: goldenStat}}}}},

@@ -14,7 +14,7 @@ const randomRounds = 200
 
 // allOpCodes are the numbers worth trying, known or not.
 func allOpCodes() []OpCode {
-	ops := []OpCode{OpCreateSession, OpCloseSession, OpError, 500, OpFeed, OpBranch, OpSyncWithin, OpTree}
+	ops := []OpCode{OpCreateSession, OpCloseSession, OpError, 500, OpFeed, OpBranch, OpTree, OpRevisions, OpSyncWithin}
 	for op := OpCode(0); op <= 110; op++ {
 		ops = append(ops, op)
 	}

@@ -136,6 +136,8 @@ func newRareRequest(op OpCode) Request {
 		return new(SyncWithinRequest)
 	case OpTree:
 		return new(TreeRequest)
+	case OpRevisions:
+		return new(RevisionsRequest)
 	}
 	return nil
 }
@@ -181,7 +183,7 @@ func NewResponse(op OpCode) Response {
 		return new(ErrorResponse)
 	case OpWhoAmI:
 		return new(WhoAmIResponse)
-	case OpFeed:
+	case OpFeed, OpRevisions:
 		return new(FeedResponse)
 	case OpBranch:
 		return new(BranchResponse)

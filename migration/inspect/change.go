@@ -145,6 +145,10 @@ func (p *printer) command(c *state.Command) change {
 		out.Data = nil // it is shown, or a part of a state, which has passwords of sessions
 	case state.OpLevel:
 		out.Detail = fmt.Sprint(c.Level)
+	case state.OpPurge:
+		if c.Below {
+			out.Detail = "and all below"
+		}
 	}
 	return out
 }

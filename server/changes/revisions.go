@@ -2,38 +2,46 @@ package changes
 
 import "github.com/zk-lite/zk-lite/znode"
 
-// Past is a walk back through the changes of a znode, and with Below of all below it, which are later than To. The zero
-// values of the other fields begin it.
+// Past is a walk back through the changes of a znode, and with Below of all below it, which are later than To and,
+// unless it is 0, earlier than Before. The zero values of the other fields begin it.
 type Past struct {
-	Path  string
-	Below bool
-	To    znode.Zxid
+	Path       string
+	Below      bool
+	To, Before znode.Zxid
 	// From is the newest transaction, when the walk began. At its end there was nothing unseen after Floor: if To is
 	// lower, some changes have been discarded that the walk would have had.
 	From, Floor znode.Zxid
+	// Reached is the transaction of the last change that was looked at: another walk with it as Before goes on.
+	Reached znode.Zxid
 
 	begun   bool
 	restart uint64 // record.restart when it began
 	next    uint64 // those before this number are to come
 }
 
-// Back visits the next changes of a walk, the newest first, until visit returns false. It looks at a part of the record;
-// more reports that there is more to look at. A Change is valid during its visit. The caller holds the view lock,
-// shared.
+// Back visits the next changes of a walk, the newest first, until visit returns false. It looks at a part of the record,
+// of whole transactions; more reports that there is more to look at. A Change is valid during its visit. The caller
+// holds the view lock, shared.
 func (f *Feed) Back(p *Past, visit func(c *Change) bool) (more bool) {
 	r := &f.record
 	if !p.begun {
 		p.begun, p.restart, p.next, p.From = true, r.restart, r.total, r.newest
+		if p.Before != 0 {
+			p.next = r.seek(p.Before - 1)
+		}
 	}
 	if p.Floor = r.floor; p.restart != r.restart {
 		return false // of the former record it has not had all, or did not need more
 	}
-	for n := 0; n < scanAtATime && p.next > r.oldest(); n++ {
+	for n := 0; p.next > r.oldest(); n++ {
 		k := r.entry(p.next - 1)
-		if k.zxid <= p.To {
+		switch {
+		case k.zxid <= p.To:
 			return false
+		case n >= scanAtATime && k.zxid != p.Reached:
+			return true
 		}
-		p.next--
+		p.next, p.Reached = p.next-1, k.zxid
 		if k.path != p.Path && !(p.Below && within(k.path, p.Path)) {
 			continue
 		}
@@ -45,7 +53,12 @@ func (f *Feed) Back(p *Past, visit func(c *Change) bool) (more bool) {
 			return false
 		}
 	}
-	return p.next > r.oldest()
+	return false
+}
+
+// Stands reports whether a znode, whose Stat is now, is still as c has left it.
+func (c *Change) Stands(now *znode.Stat) bool {
+	return c.Type != znode.EventDeleted && c.Edit.Stat.Mzxid == now.Mzxid && c.Edit.Stat.Version == now.Version
 }
 
 // Purge removes the values that the znode at e.Path had, and with EventPurgedBelow those of all below it. What the
