@@ -31,28 +31,31 @@ func (b *Blob) Write(ctx context.Context, content io.Reader, version client.Vers
 	defer cancel()
 	w := &blobWrite{Blob: b, ctx: bound, version: version, hash: sha256.New()}
 	err := w.begin()
-	if err != nil {
-		return BlobInfo{}, w.certain(err)
+	published := false
+	if err == nil {
+		err = w.send(content)
 	}
-	if err = w.send(content); err == nil {
-		if err = w.publish(); err == nil {
-			_ = b.clean(bound, true) // the blob is written; what is left waits for the next Write
-			return w.info, nil
-		}
-		if isUnknown(err) {
-			return BlobInfo{}, err // it may be the present version
-		}
+	if err == nil {
+		published = true // perhaps
+		err = w.publish()
 	}
-	if bound.Err() == nil {
+	switch {
+	case err == nil:
+		_ = b.clean(bound, true) // the blob is written; what is left waits for the next Write
+		return w.info, nil
+	case bound.Err() == nil:
 		w.discard(bound)
-	} else {
+	default:
 		go func() {
 			own, cancel := session.Context(context.Background())
 			defer cancel()
 			w.discard(own)
 		}()
 	}
-	return BlobInfo{}, w.certain(err)
+	if isUnknown(err) && !published { // whether one of its requests has happened does not matter
+		err = fmt.Errorf("writing %s: %w", b.path, contextError(bound))
+	}
+	return BlobInfo{}, err
 }
 
 // blobWrite is a Write.
@@ -65,15 +68,6 @@ type blobWrite struct {
 	partsACL []client.ACL
 	hash     hash.Hash
 	info     BlobInfo
-}
-
-// certain is the error of a Write that was not published: whether one of its requests has
-// happened does not matter.
-func (w *blobWrite) certain(err error) error {
-	if isUnknown(err) {
-		return fmt.Errorf("writing %s: %w", w.path, contextError(w.ctx))
-	}
-	return err
 }
 
 // begin makes room, and creates the version with its mark.
@@ -294,11 +288,11 @@ func (w *blobWrite) published() (bool, error) {
 	return true, nil
 }
 
-// discard deletes a version that will not be published.
+// discard ends a Write that has failed: without its mark, the version is deleted unless it is
+// the present one after all. What it does not do before ctx ends is done by the next Write.
 func (w *blobWrite) discard(ctx context.Context) {
-	children, _, err := w.c.Children(ctx, w.dir)
-	if err == nil {
-		_ = w.deleteVersion(ctx, w.dir, children) // else the next Write does it
+	if w.dir != "" && remove(ctx, w.c, znode.Join(w.dir, blobWriter)) == nil {
+		_ = w.clean(ctx, true)
 	}
 }
 
