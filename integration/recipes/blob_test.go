@@ -127,7 +127,7 @@ func (s *soak) startBlobs() {
 		// The marks of writers that lost their sessions go when these expire.
 		wait.Succeeds(s, "the blob is deleted with all of its versions", func() error {
 			if err := b.Delete(s.ctx); !errors.Is(err, client.ErrNoNode) {
-				return fmt.Errorf("there was one: %w", err)
+				return fmt.Errorf("the last Delete: %v", err)
 			}
 			return nil
 		})
