@@ -12,12 +12,19 @@ const (
 	smallBytes  = 1 << 20 // of data
 )
 
+// What is kept for a large subtree alone, because it was replaced meanwhile: a part of the tree's memory, or some bytes.
+const (
+	keptShare = 4
+	keptBytes = 64 << 20
+)
+
 // Subtree is a znode and all below it at one moment, as one client may see them. One goroutine may read it while the
 // writer continues; Release it when done.
 type Subtree struct {
 	root    string
 	ids     []ID
 	frozen  *Snapshot  // nil: nodes are copies
+	room    int64      // Tree.replaced may be so much
 	acls    []aclEntry // that nodes refer to
 	granted map[aclID]grantedACL
 
@@ -66,7 +73,7 @@ func (t *Tree) Subtree(root string, ids []ID, small bool) (*Subtree, Error) {
 
 // freeze takes a snapshot, of which List finds the root and so many znodes below it.
 func (s *Subtree) freeze(t *Tree, znodes int) {
-	s.frozen = t.Snapshot()
+	s.frozen, s.room = t.Snapshot(), t.replaced.Load()+max(keptBytes, t.Memory()/keptShare)
 	s.acls, s.nodes = s.frozen.acls, make([]*node, 0, znodes+1)
 }
 
@@ -162,6 +169,10 @@ func (s *Subtree) grantedBy(id aclID) grantedACL {
 	}
 	return g
 }
+
+// Outgrown reports whether so much was replaced meanwhile, and is in memory for this subtree alone, that it should be
+// given up.
+func (s *Subtree) Outgrown() bool { return s.frozen != nil && s.frozen.tree.replaced.Load() > s.room }
 
 // Release lets the writer edit in place again.
 func (s *Subtree) Release() {

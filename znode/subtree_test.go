@@ -122,3 +122,45 @@ func TestSubtree_LargeAndSmall(t *testing.T) {
 		t.Errorf("%d snapshots after the release, want 0", n)
 	}
 }
+
+// What is written while a subtree is read is counted once for each znode, until it is too much.
+func TestSubtree_IsOutgrown(t *testing.T) {
+	tree, zxid := NewTree(), Zxid(0)
+	set := func(path string, data []byte) {
+		zxid++
+		x := &Txn{Zxid: zxid, Identities: []ID{super}}
+		_, code := tree.SetData(x, path, data, AnyVersion)
+		if code == ErrNoNode {
+			_, _, code = tree.Create(x, &CreateRequest{Path: path, Data: data, ACL: OpenACL})
+		}
+		if code != OK {
+			t.Fatalf("%s: %v", path, code)
+		}
+	}
+	const size, count = 1 << 20, keptBytes>>20 + 8
+	all := func() {
+		for i := range count {
+			set(fmt.Sprintf("/%d", i), make([]byte, size))
+		}
+	}
+	all()
+	s, code := tree.Subtree("/", nil, false)
+	if code != OK {
+		t.Fatal(code)
+	}
+	for range 2 * count {
+		set("/0", make([]byte, size))
+	}
+	if s.Outgrown() {
+		t.Error("one znode was replaced, and the subtree is outgrown")
+	}
+	if all(); !s.Outgrown() {
+		t.Errorf("%d MB were replaced, and the subtree is not outgrown", count)
+	}
+	s.Release()
+	fresh, _ := tree.Subtree("/", nil, false)
+	if fresh.Outgrown() {
+		t.Error("a subtree is outgrown at once")
+	}
+	fresh.Release()
+}

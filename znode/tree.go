@@ -29,6 +29,7 @@ type Tree struct {
 
 	gen       uint32
 	snapshots atomic.Int32 // snapshots being read; 0 lets the writer edit in place
+	replaced  atomic.Int64 // bytes of all znodes that had to be copied because of one
 }
 
 // NewTree returns a fresh tree: the root and the znodes of the system, all
@@ -186,6 +187,7 @@ func (t *Tree) own(n *node) *node {
 		n.gen = t.gen
 		return n
 	}
+	t.replaced.Add(CreateMemory(n.path(), n.size()))
 	c := n.copy()
 	c.gen = t.gen
 	t.index.replace(&c)
