@@ -267,7 +267,12 @@ func TestRevert_Refusals(t *testing.T) {
 	c.get(r+"/a").has("data", "2")
 	alice.post(r+"/hidden?acl=auth::cdrwa", "").want(201)
 	alice.delete(r + "/hidden").want(204)
-	c.post(revisionsOf(r)+"?recursive&to="+to, "").problem(401, "NOAUTH")
+	for _, seen := range []string{"", "&seen=" + to} {
+		a := c.post(revisionsOf(r)+"?recursive&to="+to+seen, "").problem(401, "NOAUTH")
+		if strings.Contains(string(a.body), "/hidden") {
+			t.Errorf("the answer names a znode that may not be read: %s", a.body)
+		}
+	}
 	c.delete(r + "/p?recursive").want(204)
 	c.post(revisionsOf(r)+"/p/b?to="+to, "").problem(404, "NONODE") // its parent is not there
 	c.post(revisionsOf(r)+"/p?recursive&to="+to, "").want(200).has("changes.1.action", "create")

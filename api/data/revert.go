@@ -108,8 +108,6 @@ func (p *reverting) read() (err error) {
 		return tooMuch(p.path)
 	case p.to < p.past.Floor:
 		return tooOld("to", p.to, p.past.Floor)
-	case len(p.late) > 0:
-		return changedMeanwhile(p.late)
 	case len(p.spans) == 0 && p.code != znode.OK:
 		return rest.Fail(p.code, p.path)
 	}
@@ -138,6 +136,9 @@ func (p *reverting) plan() error {
 	paths := slices.Sorted(maps.Keys(p.spans))
 	if err := p.check(paths); err != nil {
 		return err
+	}
+	if len(p.late) > 0 {
+		return changedMeanwhile(p.late)
 	}
 	p.stay, p.lost = map[string]bool{}, map[string]bool{}
 	var deleted []string
@@ -172,8 +173,10 @@ func (p *reverting) plan() error {
 func (p *reverting) check(paths []string) (err error) {
 	p.q.View(func(v *server.View) {
 		for _, path := range paths {
-			if _, code := v.Tree().Exists(path, p.q.IDs); code == znode.ErrNoAuth || !p.readable(&p.spans[path].oldest) {
-				err = rest.Fail(znode.ErrNoAuth, p.path)
+			_, code := v.Tree().Exists(path, p.q.IDs)
+			if code == znode.ErrNoAuth || !p.readable(&p.spans[path].oldest) {
+				err = rest.Fail(znode.ErrNoAuth, p.path) // others' names are not told
+				return
 			}
 		}
 	})

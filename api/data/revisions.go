@@ -136,7 +136,8 @@ func (h *history) readable(c *changes.Change) bool {
 func (h *history) revision(c *changes.Change) body.Revision {
 	e := &c.Edit
 	r := body.Revision{
-		Origin: originOf(c, h.q.IsAdministrator()), Event: changeName(c.Type), Type: typeName(e.Mode), Version: new(int32(e.Stat.Version)),
+		Origin: originOf(c, h.q.IsAdministrator()), Event: changeName(c.Type), Type: typeName(e.Mode),
+		Version: new(int32(e.Stat.Version)),
 	}
 	if !c.Purged {
 		fill(&r, e.Data)

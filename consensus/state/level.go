@@ -17,8 +17,8 @@ type Level uint32
 // release.
 const MinLevel Level = 1
 
-// level2 is the level of release 1.1. It adds OpMirror, OpReconfig, OpPurge, OpBranch and FlagTraced, and changes what commands
-// do: those that no client may send are refused (forbidden), and the tree follows znode.Txn's rules instead of
+// level2 is the level of release 1.1. It adds OpMirror, OpReconfig, OpPurge, OpBranch and FlagTraced, and changes what
+// commands do: those that no client may send are refused (forbidden), and the tree follows znode.Txn's rules instead of
 // FirstRules.
 const level2 Level = 2
 

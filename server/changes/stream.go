@@ -275,7 +275,8 @@ func (f *Filter) match(e *znode.Event) (znode.EventType, string, bool) {
 
 // within reports whether a path is top or below it.
 func within(path, top string) bool {
-	return path == top || top == znode.RootPath || len(path) > len(top) && path[len(top)] == '/' && path[:len(top)] == top
+	below := len(path) > len(top) && path[len(top)] == '/' && path[:len(top)] == top
+	return below || path == top || top == znode.RootPath
 }
 
 // mode is that of a watch that fires whenever match may return true.

@@ -48,7 +48,8 @@ keep them until they are removed.`,
 		case purge && at != "":
 			return usagef("--at, --purge: want one of them")
 		case purge:
-			r := ask(http.MethodDelete, "/v1/revisions", args[0], url.Values{"recursive": {strconv.FormatBool(recursive)}})
+			query := url.Values{"recursive": {strconv.FormatBool(recursive)}}
+			r := ask(http.MethodDelete, "/v1/revisions", args[0], query)
 			r.Repeatable = true
 			return api.JSON(c.Context(), r, nil)
 		case at != "":
