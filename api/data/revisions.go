@@ -33,7 +33,9 @@ type history struct {
 // getPast reads values that a znode had.
 func getPast(q *rest.Request, path string) error {
 	const what = "revisions or at"
-	for _, other := range [...]string{"raw", "children", "stat", "data", "match", "offset", "acl", "about"} {
+	for _, other := range [...]string{
+		"raw", "children", "stat", "data", "match", "type", "offset", "acl", "about", "tree",
+	} {
 		if q.Query.Has(other) {
 			return rest.BadRequest(other, "it cannot be combined with %s", what)
 		}
