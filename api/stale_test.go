@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -23,8 +24,16 @@ func TestMaxStale_AsksOnlyWhenNeeded(t *testing.T) {
 	c := newClient(t, e.urls[0])
 	c.post("/v1/znodes/a", "x").want(201)
 	index := func() uint64 { return e.nodes[0].Server().Status().AppliedIndex }
-	c.get("/v1/znodes/a?max_stale=0s").want(200).staleness()
 	before := index()
+	var readers sync.WaitGroup
+	for range 50 {
+		readers.Go(func() { c.get("/v1/znodes/a?max_stale=1h").want(200).staleness() })
+	}
+	readers.Wait()
+	if now := index(); now != before+1 {
+		t.Errorf("%d entries for 50 readers, want one that they share", now-before)
+	}
+	before = index()
 	if age := c.get("/v1/znodes/a?max_stale=1h").want(200).staleness(); age > time.Minute {
 		t.Errorf("Zk-Max-Stale: %v, want less than the test has taken", age)
 	}

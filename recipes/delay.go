@@ -32,7 +32,8 @@ type DelayError struct {
 
 // Error names the holder that was lost, and says how much of its delay is left.
 func (e *DelayError) Error() string {
-	return fmt.Sprintf("a lock delay of %v after the loss of %s ends in %v", e.Delay, e.Holder, e.Left.Round(time.Millisecond))
+	left := e.Left.Round(time.Millisecond)
+	return fmt.Sprintf("a lock delay of %v after the loss of %s ends in %v", e.Delay, e.Holder, left)
 }
 
 // Unwrap returns ErrNotAcquired.

@@ -5,6 +5,7 @@ package recipes_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"os/exec"
 	"testing"
@@ -131,4 +132,20 @@ func TestInterop_Election_WithKazooElection(t *testing.T) {
 	}
 	z.release()
 	k.must(k.term(last).Resign(k.ctx))
+}
+
+// A lock delay does not disturb kazoo, which does not wait for it.
+func TestInterop_LockDelay_WithKazooLock(t *testing.T) {
+	k := newKit(t)
+	c := k.connect()
+	k.lock(recipes.NewMutex(c, k.path("m"), recipes.WithLockDelay(time.Hour)))
+	z := k.startKazoo("lock", k.path("m"))
+	z.expect("queued")
+	k.must(c.Close())
+	z.expect("held")
+	z.release()
+	_, err := recipes.NewMutex(k.connect(), k.path("m")).TryLock(k.ctx)
+	if _, ok := errors.AsType[*recipes.DelayError](err); !ok {
+		t.Errorf("Go after kazoo: %v, want the delay of the first holder", err)
+	}
 }

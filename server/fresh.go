@@ -31,40 +31,34 @@ type Freshness struct {
 	srv *Server
 
 	mu      sync.Mutex // protects the fields below
-	known   Moment     // when the newest completed barrier began; zero: there was none
-	mirror  bool       // the state was a mirror then
-	running *Barrier   // the one begun last; nil: it has ended
+	applied *Barrier   // of those that have been applied, the one begun last; nil: there was none
+	running *Barrier   // of those that others may wait for, the one begun last; nil: it has ended
 }
 
 // Barrier is a command that changes nothing, on its way through the log.
 type Barrier struct {
 	began  Moment
-	mirror bool // the state was a mirror
-
-	done chan struct{} // closed after err is set, if others may wait for it
-	err  error
+	mirror bool          // the state was a mirror: ZooKeeper's leader was asked
+	done   chan struct{} // closed when it has been applied, or err is set
+	err    error
 }
 
 // Known returns a moment before which everything that was acknowledged is in the state, if one is known; ok: and is at
 // most maxStale ago. A halted server, whose state is wrong, knows none.
 func (f *Freshness) Known(maxStale time.Duration) (m Moment, ok bool) {
 	f.mu.Lock()
-	m = f.known
-	mirror := f.mirror
+	b := f.applied
 	f.mu.Unlock()
-	if mirror != f.srv.Source.on.Load() || f.srv.Status().Halt != nil {
+	if b == nil || b.mirror != f.srv.Source.on.Load() || f.srv.Status().Halt != nil {
 		return Moment{}, false
 	}
-	return m, m.Known() && m.Age() <= maxStale
+	return b.began, b.began.Age() <= maxStale
 }
 
 // Within is Known after a barrier, if it needs one: that which is running, if it began at most maxStale ago, or
 // another. The moment is at most maxStale before the call.
 func (f *Freshness) Within(ctx context.Context, maxStale time.Duration) (Moment, error) {
 	for {
-		if m, ok := f.Known(maxStale); ok && maxStale > 0 {
-			return m, nil
-		}
 		b, own := f.join(maxStale)
 		if own {
 			b.err = f.sync(ctx)
@@ -82,28 +76,32 @@ func (f *Freshness) Within(ctx context.Context, maxStale time.Duration) (Moment,
 	}
 }
 
-// join returns the running barrier, or a new one that is the caller's to run.
+// join returns a barrier that began at most maxStale ago, or a new one that is the caller's to run.
 func (f *Freshness) join(maxStale time.Duration) (b *Barrier, own bool) {
+	b = f.Begin()
+	halted := f.srv.Status().Halt != nil
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if b = f.running; b != nil && maxStale > 0 && b.began.Age() <= maxStale {
-		return b, false
+	for _, of := range []*Barrier{f.applied, f.running} {
+		if of != nil && maxStale > 0 && of.began.Age() <= maxStale && of.mirror == b.mirror && !halted {
+			return of, false
+		}
 	}
-	b = f.Begin()
 	f.running = b
 	return b, true
 }
 
 // end takes in the outcome of a barrier for which others may wait.
 func (f *Freshness) end(b *Barrier) {
-	close(b.done)
-	f.mu.Lock()
-	if f.running == b {
-		f.running = nil
-	}
-	f.mu.Unlock()
 	if b.err == nil {
 		f.Applied(b)
+	} else {
+		close(b.done)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.running == b {
+		f.running = nil
 	}
 }
 
@@ -116,8 +114,9 @@ func (f *Freshness) Begin() *Barrier {
 func (f *Freshness) Applied(b *Barrier) Moment {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if b.began.at.After(f.known.at) && b.mirror == f.srv.Source.on.Load() {
-		f.known, f.mirror = b.began, b.mirror
+	close(b.done)
+	if (f.applied == nil || b.began.at.After(f.applied.began.at)) && b.mirror == f.srv.Source.on.Load() {
+		f.applied = b
 	}
 	return b.began
 }

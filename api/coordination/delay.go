@@ -14,8 +14,9 @@ import (
 )
 
 // A lock delay is the same as that of the recipes: a holder with one leaves a mark beside the waiters, and the first
-// waiter who finds that of another waits before it takes over. Only the first in the queue writes, on the condition that
-// it is still there. The time is the leader's, as the state has it, and this server's from when a request first sees it.
+// waiter who finds that of another waits before it takes over. Only the first in the queue writes, on the condition
+// that it is still there. The time is the leader's, as the state has it, and this server's from when a request first
+// sees it.
 
 // delay is the mark in a queue at one moment.
 type delay struct {
@@ -50,7 +51,7 @@ func (d *delay) pending(order []curator.Waiter) bool {
 	return d != nil && (len(order) == 0 || order[0].Name != d.Holder)
 }
 
-// shownDelay is the mark as answers show it, and whether a lost holder's delay keeps the first, if there is one, waiting.
+// shownDelay is the mark as answers show it. pending: a lost holder's delay keeps the first, if there is one, waiting.
 func shownDelay(q *rest.Request, dir string, first []queueEntry) (body *delayBody, pending bool) {
 	var d *delay
 	q.View(func(v *server.View) { d, _ = delayIn(v, dir) })

@@ -171,7 +171,7 @@ func (l *queue) heldBy(holder string) error {
 func (l *queue) delayed(s *position) error {
 	return &rest.Problem{
 		Status: http.StatusConflict, Title: "lock delay", Path: l.path,
-		Detail: fmt.Sprintf("%s: its holder %s was lost, and has a lock delay that ends in %s; the request does not wait",
+		Detail: fmt.Sprintf("%s: its holder %s was lost, whose lock delay ends in %s; the request does not wait",
 			l.path, s.delay.Holder, roundUp(s.left)),
 		Hint: "wait=30s waits in the queue",
 	}

@@ -324,7 +324,8 @@ func boundStaleness(q *Request) error {
 	if errors.As(err, &p) && p.Status == http.StatusServiceUnavailable {
 		p.Title, p.Param = "too stale", "max_stale"
 		p.Detail = "max_stale: this server's state may be " + age + ": " + p.Detail
-		p.Hint = "try again, at another server, or with a larger max_stale; consistency=local reads what this server has"
+		p.Hint = "try again, at another server, or with a larger max_stale; consistency=local reads what " +
+			"this server has"
 	}
 	return err
 }

@@ -47,6 +47,7 @@ func TestInterop_Curator(t *testing.T) {
 		run  func(*pair)
 	}{
 		{"Mutex", (*pair).mutex},
+		{"Mutex with a lock delay", (*pair).lockDelay},
 		{"Mutex try and revoke", (*pair).revoke},
 		{"LeaderSelector", (*pair).leaderSelector},
 		{"RWMutex", (*pair).rwMutex},
@@ -158,6 +159,26 @@ func (p *pair) mutex() {
 	p.must(g.Release(p.ctx))
 	fourth.expect("held")
 	fourth.release()
+	p.children(p.path, 0)
+}
+
+// The mark of a lock delay does not disturb Curator, which does not wait for it.
+func (p *pair) lockDelay() {
+	lost, err := recipes.NewMutex(p.c, p.path, recipes.WithLockDelay(time.Hour)).Lock(p.ctx)
+	p.must(err)
+	p.children(p.path, 2) // with the mark
+	first := p.peer.begin("mutex", p.path)
+	p.children(p.path, 3)
+	second := p.peer.begin("mutex", p.path)
+	p.children(p.path, 4)
+	first.silent()
+	p.must(p.c.Delete(p.ctx, lost.Path(), client.AnyVersion)) // as the end of its session does
+	first.expect("held")
+	second.silent()
+	first.release()
+	second.expect("held")
+	second.release()
+	p.must(p.c.Delete(p.ctx, p.path+"/lock-delay", client.AnyVersion))
 	p.children(p.path, 0)
 }
 
