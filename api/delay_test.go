@@ -60,7 +60,7 @@ func TestLockDelay_Observed(t *testing.T) {
 	target, _ := queueURL(t, "elections")
 	alice, bob := newCoordinator(t, shared().urls[0]), newCoordinator(t, shared().urls[1])
 	alice.post(target+"?lock_delay=300ms", "alice").want(200)
-	observer := observeElection(bob.client, target)
+	observer := observeElection(newClient(t, shared().urls[0]), target) // which has what alice was told
 	observer.next("alice")
 	next := bob.later("POST", target+"?wait=30s", "bob")
 	wait.Until(t, "bob waits", func() bool { return len(bob.get(target).field("candidates").([]any)) == 1 })
