@@ -68,7 +68,7 @@ func TestMulti_Branches_BadBodies(t *testing.T) {
 		`{"if": [{"path": "/a", "pzxid": ""}]}`:                                                         "if[0].pzxid",
 		`{"if": [{"path": "/a", "owner": "me"}]}`:                                                       "if[0].owner",
 		`{"if": [{"path": "/a", "data": "%", "encoding": "base64"}]}`:                                   "base64",
-		`{"if": [{"path": "/a", "versoin": 1}]}`:                                                        "versoin",
+		`{"if": [{"path": "/a", "vertion": 1}]}`:                                                        "vertion",
 		`{"then": [{"op": "get", "path": "/a", "version": 1}]}`:                                         "does not have",
 		`{"else": [{"op": "rename", "path": "/a"}]}`:                                                    "else[0].op",
 		`{"then": [` + strings.Repeat(`{"op":"get","path":"/"},`, 10_000) + `{"op":"get","path":"/"}]}`: "10001 conditions and operations",

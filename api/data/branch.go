@@ -97,7 +97,8 @@ func (x *condition) parse(param string, c *znode.Condition) (err error) {
 	compare(x.Owner != nil, znode.OfOwner, func() int64 {
 		id, ok := rest.ParseSessionID(*x.Owner)
 		if !ok && *x.Owner != "0x0" {
-			err = rest.BadRequest(param+".owner", "%q is not a session's id, such as 0x1a20aac7f8f0001, or 0x0 for none", *x.Owner)
+			err = rest.BadRequest(param+".owner", "%q is not a session's id, such as 0x1a20aac7f8f0001, or 0x0 for none",
+				*x.Owner)
 		}
 		return int64(id)
 	})
@@ -110,7 +111,8 @@ func (x *condition) parse(param string, c *znode.Condition) (err error) {
 	case err != nil:
 		return err
 	case n != 1:
-		return rest.BadRequest(param, "it compares %d attributes; give one of exists, version, mzxid, pzxid, children, owner, data", n)
+		return rest.BadRequest(param, "it compares %d attributes; give one of exists, version, mzxid, pzxid, children, "+
+			"owner, data", n)
 	case !known:
 		return rest.BadRequest(param+".is", "%q is none of =, !=, <, >", x.Is)
 	}
@@ -121,8 +123,8 @@ func (x *condition) parse(param string, c *znode.Condition) (err error) {
 func readsTooMuch(path string) *rest.Problem {
 	return &rest.Problem{
 		Status: http.StatusBadRequest, Code: znode.ErrSystem, Path: path, Title: "reads too much",
-		Detail: fmt.Sprintf("%s: the reads before it leave no room; those of a transaction take at most %d KiB, and %d "+
-			"KiB with an %s", path, state.MaxReads>>10, state.MaxKeyedReads>>10, rest.HeaderKey),
+		Detail: fmt.Sprintf("%s: the reads before it leave no room; those of a transaction take at most %d KiB, and "+
+			"%d KiB with an %s", path, state.MaxReads>>10, state.MaxKeyedReads>>10, rest.HeaderKey),
 		Hint: "read less in one transaction",
 	}
 }

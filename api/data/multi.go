@@ -190,7 +190,8 @@ func multiCommand(q *rest.Request, param string, op *multiOp, c *state.Command) 
 	}
 	kind, known := multiKinds[op.Op]
 	if !known {
-		return rest.BadRequest(param+".op", "%q is none of create, set, delete, check, check_not_exists, get, children", op.Op)
+		return rest.BadRequest(param+".op", "%q is none of create, set, delete, check, check_not_exists, get, children",
+			op.Op)
 	}
 	c.Op = kind.op
 	for _, f := range kind.refused {

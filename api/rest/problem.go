@@ -160,8 +160,8 @@ func Explain(code znode.Error, path string, anonymous bool) *Problem {
 		p.Status, p.Title = http.StatusConflict, "mirrors ZooKeeper"
 		p.Detail = "this ensemble mirrors a ZooKeeper ensemble, which carries out its writes and does not know " +
 			"this one, or the copy is not complete yet; nothing was done"
-		p.Hint = "leave out if, conditions on an mzxid or on absence, the header " + HeaderKey + ", and the deletion of " +
-			"whole subtrees; zk-lite mirror status shows how far the copy is, and zk-lite mirror stop ends it"
+		p.Hint = "leave out if, conditions on an mzxid or on absence, the header " + HeaderKey + ", and the deletion " +
+			"of whole subtrees; zk-lite mirror status shows how far the copy is, and zk-lite mirror stop ends it"
 	case znode.ErrThrottled:
 		p.Status, p.RetryAfter, p.Hint = 429, 1, "try again later"
 	}

@@ -136,7 +136,9 @@ func (m *Machine) Growth(c *Command) (bytes int64) {
 // asMultis are the transactions of which an OpBranch carries out one.
 func (c *Command) asMultis() (then, otherwise Command) {
 	a, b := c.Branches()
-	return Command{Op: OpMulti, Identities: c.Identities, Ops: a}, Command{Op: OpMulti, Identities: c.Identities, Ops: b}
+	then = Command{Op: OpMulti, Identities: c.Identities, Ops: a}
+	otherwise = Command{Op: OpMulti, Identities: c.Identities, Ops: b}
+	return then, otherwise
 }
 
 // growthInMulti is Growth for an operation that others may precede in its transaction.

@@ -226,7 +226,8 @@ func (g *group) step(before []register, o *Op) ([]register, znode.Error) {
 // has.
 func edit(r *register, o *Op) znode.Error {
 	switch {
-	case o.Kind == Exists && r.exists == (o.Outcome == Failed), o.Kind == Get && r.exists && o.Outcome == OK && r.value != o.Data:
+	case o.Kind == Exists && r.exists == (o.Outcome == Failed),
+		o.Kind == Get && r.exists && o.Outcome == OK && r.value != o.Data:
 		return znode.ErrRuntimeInconsistency
 	case o.Kind == Exists:
 		return znode.OK

@@ -40,7 +40,8 @@ func (q *BranchRequest) Decode(r *jute.Reader) {
 		start := r.Offset()
 		c := znode.Condition{Path: r.Ustring()}
 		of, is := r.Int32(), r.Int32()
-		if c.Of, c.Is = znode.Attribute(of), znode.Relation(is); r.Err() == nil && (!c.Known() || int32(c.Of) != of || int32(c.Is) != is) {
+		c.Of, c.Is = znode.Attribute(of), znode.Relation(is)
+		if known := c.Known() && int32(c.Of) == of && int32(c.Is) == is; !known && r.Err() == nil {
 			r.Fail(start, "branch", fmt.Errorf("condition %d: unknown attribute %d or relation %d", len(q.If), of, is))
 		}
 		if c.Number, c.Data = r.Int64(), r.Buffer(); r.Err() != nil {
