@@ -95,8 +95,8 @@ func (f *findings) listing(x *Feed, tree map[string]string) {
 	}
 	for path, value := range tree {
 		if have, ok := x.Start[path]; !ok || have != value {
-			f.add("Resuming", "client %d lists %s at %v: got %q (%t) for %s, want %q", x.Client, x.Path, x.Since, have, ok,
-				path, value)
+			f.add("Resuming", "client %d lists %s at %v: got %q (%t) for %s, want %q", x.Client, x.Path, x.Since,
+				have, ok, path, value)
 		}
 	}
 	for path := range x.Start {

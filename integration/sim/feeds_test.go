@@ -18,8 +18,8 @@ import (
 // followers is how many clients follow changes.
 const followers = 3
 
-// follower is a client of the change feed, which goes from server to server. It uses what both listeners do: streams, as
-// over HTTP, and single questions, as at the ZooKeeper port.
+// follower is a client of the change feed, which goes from server to server. It uses what both listeners do: streams,
+// as over HTTP, and single questions, as at the ZooKeeper port.
 type follower struct {
 	w       *world
 	rng     *rand.Rand
@@ -62,8 +62,8 @@ func (f *follower) run(stop <-chan struct{}) {
 func (f *follower) finish(zxid znode.Zxid) {
 	for end := time.Now().Add(healLimit); f.now.UpTo < zxid; {
 		if time.Now().After(end) {
-			f.w.record.violation("Availability", "the feed of %s is at %v, %v after the end of all faults, and not at %v: %s",
-				f.now.Path, f.now.UpTo, healLimit, zxid, f.w.stand())
+			f.w.record.violation("Availability", "the feed of %s is at %v, %v after the end of all faults, and not at "+
+				"%v: %s", f.now.Path, f.now.UpTo, healLimit, zxid, f.w.stand())
 			return
 		}
 		f.visit(f.rng.IntN(len(f.w.servers)))
