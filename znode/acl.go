@@ -201,6 +201,15 @@ func CompletedACL(list []ACL, ids []ID) (entries int, memory int64) {
 	return entries - auths, memory
 }
 
+// withoutHashes is a copy of an ACL for a client without ADMIN.
+func withoutHashes(list []ACL) []ACL {
+	list = slices.Clone(list)
+	for i, a := range list {
+		list[i].ID.ID = WithoutHash(a.ID)
+	}
+	return list
+}
+
 // aclID is a short name for an ACL list. Most znodes share a handful of lists,
 // so a node stores the number, and the table stores the list and counts its
 // users.

@@ -74,15 +74,6 @@ func (t *Tree) ACLOf(path string, ids []ID) ([]ACL, Stat, Error) {
 	return slices.Clone(list), n.stat(), OK
 }
 
-// withoutHashes is a copy of an ACL for a client without ADMIN.
-func withoutHashes(list []ACL) []ACL {
-	list = slices.Clone(list)
-	for i, a := range list {
-		list[i].ID.ID = WithoutHash(a.ID)
-	}
-	return list
-}
-
 // Descendants counts the znodes below path.
 //
 // Errors: ErrNoNode, ErrNoAuth (READ).
