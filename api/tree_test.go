@@ -157,8 +157,9 @@ func TestTree_List_Parameters(t *testing.T) {
 	c.post(r+"/persistent", "").want(201)
 	c.post(r+"/container?mode=container", "").want(201)
 	s := c.stream(feedOf(r) + "?list&types=container")
-	if got := s.changes(2); got[0] != "znode "+strings.TrimPrefix(r, "/v1/znodes")+"/container" || got[1] != "listed <nil>" {
-		t.Errorf("the listing is %q, want the container and the end", got)
+	want := []string{"znode " + strings.TrimPrefix(r, "/v1/znodes") + "/container", "listed <nil>"}
+	if got := s.changes(2); !slices.Equal(got, want) {
+		t.Errorf("the listing is %q, want %q", got, want)
 	}
 	c.get(feedOf(r)+"?list").problem(400, "BADARGUMENTS").has("parameter", "list").contains("text/event-stream")
 	stream := c.with("Accept: text/event-stream")
@@ -179,7 +180,8 @@ func TestTree_Large_WritersDoNotWait(t *testing.T) {
 		t.Helper()
 		var ops []string
 		for i := range znodes {
-			ops = append(ops, fmt.Sprintf(`{"op":"%s","path":"%s/%06d","data":"%s"}`, op, dir, i, strings.Repeat(text, data)))
+			value := strings.Repeat(text, data)
+			ops = append(ops, fmt.Sprintf(`{"op":"%s","path":"%s/%06d","data":"%s"}`, op, dir, i, value))
 			if len(ops) == 5000 {
 				c.transaction(ops)
 				ops = ops[:0]

@@ -56,11 +56,14 @@ func TestTree(t *testing.T) {
 	var got []string
 	for _, z := range znodesOf(t, tree, "/") {
 		got = append(got, fmt.Sprint(z.Path, " ", z.Mode == client.Ephemeral, " ", z.Hidden, " ", len(z.ACL)))
-		if data, stat, err := c.Get(t.Context(), z.Path); !z.Hidden && (err != nil || stat != z.Stat || string(data) != string(z.Data)) {
+		data, stat, err := c.Get(t.Context(), z.Path)
+		if !z.Hidden && (err != nil || stat != z.Stat || string(data) != string(z.Data)) {
 			t.Errorf("%s has %q %+v, want %q %+v (error %v)", z.Path, z.Data, z.Stat, data, stat, err)
 		}
 	}
-	want := []string{"/ false false 1", "/a false false 1", "/a/x false false 1", "/a-b true false 1", "/b false true 0"}
+	want := []string{
+		"/ false false 1", "/a false false 1", "/a/x false false 1", "/a-b true false 1", "/b false true 0",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -115,8 +118,10 @@ func TestTree_IsOneState(t *testing.T) {
 		must(t, err)
 		left := znodesOf(t, tree, "/left")
 		right := znodesOf(t, tree, "/right")
-		if sum := amount(left[0].Data) + amount(right[0].Data); sum != total || len(left) != 5001 || len(right) != 5001 {
-			t.Fatalf("%v: the sum is %d of %d and %d znodes, want %d of 5001 and 5001", tree.Zxid, sum, len(left), len(right), total)
+		sum := amount(left[0].Data) + amount(right[0].Data)
+		if sum != total || len(left) != 5001 || len(right) != 5001 {
+			t.Fatalf("%v: the sum is %d of %d and %d znodes, want %d of 5001 and 5001",
+				tree.Zxid, sum, len(left), len(right), total)
 		}
 		for x, err := range c.Feed(ctx, "/", tree.Zxid) {
 			must(t, err)

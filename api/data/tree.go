@@ -158,8 +158,9 @@ func (l *listing) send(q *rest.Request, b *bytes.Buffer) {
 	b.Reset()
 }
 
-// list sends the listing: an event for each znode of these modes, none being all, and one that says that it is complete.
-// Before that one, no event has an id: a client that is cut off begins again. It returns false if the stream has ended.
+// list sends the listing: an event for each znode of these modes, none being all, and one that says that it is
+// complete. Before that one, no event has an id: a client that is cut off begins again. It returns false if the stream
+// has ended.
 func (s *watchStream) list(l *listing, modes []znode.Mode) bool {
 	defer l.close()
 	n, size := 0, 0

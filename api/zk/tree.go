@@ -44,8 +44,8 @@ type openTree struct {
 	idle   *time.Timer // nil before listed
 }
 
-// tree answers with a part of a subtree. The first request for a large one has it frozen and sorted; until that is done,
-// the client asks again.
+// tree answers with a part of a subtree. The first request for a large one has it frozen and sorted; until that is
+// done, the client asks again.
 func (r *request) tree(v *server.View) {
 	q := r.body.(*wire.TreeRequest)
 	ts, session := &r.c.listener.trees, r.c.session()

@@ -27,10 +27,10 @@ time to live: the copies are persistent.
 
 The copy of a subtree shows one state of it, whose zxid is in the JSON of -o json (of
 ZooKeeper: each znode when its turn came). It is not one transaction: others see it grow,
-and at the first error it ends and says how far it got; what has been copied stays. Znodes that exist are such an error, unless --overwrite
-or --skip-existing says what to do with them; with either it can be repeated. Znodes
-that may not be read are left out with all below them, and named on standard error;
-the exit code is 7 then.`,
+and at the first error it ends and says how far it got; what has been copied stays.
+Znodes that exist are such an error, unless --overwrite or --skip-existing says what to
+do with them; with either it can be repeated. Znodes that may not be read are left out
+with all below them, and named on standard error; the exit code is 7 then.`,
 		Example: `  zk-lite cp /app/config /app/config.old
   zk-lite cp -R /app /backup/app --parents`,
 		Args: argCount(2, 2, 2),

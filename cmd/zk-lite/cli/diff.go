@@ -26,10 +26,11 @@ for each znode that differs:
 PATH is relative to the subtrees, "." being their roots. With --other, the second
 subtree is in another ensemble; its path may be left out if it is the same. Each
 subtree of a zk-lite ensemble is compared as it is in one state, two of one ensemble in
-the same one; if they differ, standard error names its zxid. One of ZooKeeper's that changes
-meanwhile is seen as it was when each znode's turn came. The exit code is 0 if there is no difference and 1 if there is. Znodes that may not be
-read are left out with all below them, and named on standard error; the exit code is
-7 if the rest has no difference.`,
+the same one; if they differ, standard error names its zxid. One of ZooKeeper's that
+changes meanwhile is seen as it was when each znode's turn came. The exit code is 0 if
+there is no difference and 1 if there is. Znodes that may not be read are left out with
+all below them, and named on standard error; the exit code is 7 if the rest has no
+difference.`,
 		Example: `  zk-lite diff /app /backup/app
   zk-lite diff /app --other standby:2181`,
 		Args: argCount(1, 2, 1),

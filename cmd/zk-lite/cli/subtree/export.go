@@ -91,9 +91,9 @@ func decodeData(text *string, encoding string) ([]byte, error) {
 }
 
 // Export writes a subtree as lines of JSON: a header, the znodes, parents first,
-// and a last line with their number. The header has the zxid of the state. It returns that number. The error of a znode below
-// root that cannot be read goes to unreadable: if that returns nil, it is left out with all
-// below it.
+// and a last line with their number, which it returns. The header has the zxid of the
+// state. The error of a znode below root that cannot be read goes to unreadable: if that
+// returns nil, it is left out with all below it.
 //
 // Errors: ErrNoNode; one if root belongs to the servers; ErrNoAuth if root may not be read as a whole.
 func Export(

@@ -9,7 +9,8 @@ import (
 	"github.com/zk-lite/zk-lite/client"
 )
 
-// state is where the znodes of subtrees come from: one state of a zk-lite server, else each as it is when its turn comes.
+// state is where the znodes of subtrees come from: one state of a zk-lite server, else each as it is when its turn
+// comes.
 type state struct {
 	Zxid client.Zxid // 0: not of one state
 
