@@ -134,7 +134,7 @@ func TestSubtree_IsOutgrown(t *testing.T) {
 			_, _, code = tree.Create(x, &CreateRequest{Path: path, Data: data, ACL: OpenACL})
 		}
 		if code != OK {
-			t.Fatalf("%s: %v", path, code)
+			t.Fatalf("set of %s: %v, want no error", path, code)
 		}
 	}
 	const size, count = 1 << 20, keptBytes>>20 + 8
@@ -146,7 +146,7 @@ func TestSubtree_IsOutgrown(t *testing.T) {
 	all()
 	s, code := tree.Subtree("/", nil, false)
 	if code != OK {
-		t.Fatal(code)
+		t.Fatalf("reading /: %v, want no error", code)
 	}
 	for range 2 * count {
 		set("/0", make([]byte, size))

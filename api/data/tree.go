@@ -145,14 +145,15 @@ func getTree(q *rest.Request, path string) error {
 	return nil
 }
 
-// send sends the lines in b, and cuts the answer off if the client does not read or the server stops.
+// send sends the lines in b, and cuts the answer off if the client does not read, if so much is written meanwhile that
+// the state takes too much memory, or if the server stops.
 func (l *listing) send(q *rest.Request, b *bytes.Buffer) {
 	deadline := time.Now().Add(rest.WriteTimeout)
 	if l.until.Before(deadline) {
 		deadline = l.until
 	}
 	_ = http.NewResponseController(q.W).SetWriteDeadline(deadline)
-	if _, err := q.Write(b.Bytes()); err != nil || q.Core.Stopping.Err() != nil {
+	if _, err := q.Write(b.Bytes()); err != nil || l.Outgrown() || q.Core.Stopping.Err() != nil {
 		panic(http.ErrAbortHandler) // so that it does not pass for a whole one
 	}
 	b.Reset()
@@ -171,7 +172,7 @@ func (s *watchStream) list(l *listing, modes []znode.Mode) bool {
 		s.Item("znode", treeZnodeOf(&r, false))
 		n++
 		if size += len(r.Path) + len(r.Data) + znodeJSON; size >= sendAtOnce {
-			if s.Context.Err() != nil || time.Now().After(l.until) || !s.Flush() {
+			if s.Context.Err() != nil || time.Now().After(l.until) || l.Outgrown() || !s.Flush() {
 				return false
 			}
 			size = 0

@@ -62,7 +62,7 @@ func (r *request) tree(v *server.View) {
 		x.Gone = true
 	case !t.listed || len(q.Paths) > 0: // the reply to its beginning may have been lost
 		x.Zxid, x.Wait = t.zxid, true
-	case time.Now().After(t.until):
+	case time.Now().After(t.until) || slices.ContainsFunc(t.subs, (*znode.Subtree).Outgrown):
 		ts.closeLocked(session)
 		x.Gone = true
 	default:
