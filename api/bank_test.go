@@ -94,7 +94,7 @@ func (c *client) transaction(ops []string) {
 		c.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 {
+	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
 		c.Fatalf("%s %s, error %v, want 200", resp.Status, text, err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 func TestMulti_AllOrNothing(t *testing.T) {
@@ -52,6 +54,9 @@ func TestMulti_Failures(t *testing.T) {
 	} {
 		c.post("/v1/multi", `{"ops": [`+fmt.Sprintf(x.op, p)+`]}`).problem(x.status, x.error)
 	}
+	long := strings.TrimSuffix(strings.Repeat("digest:a:b:r,", znode.MaxACL+1), ",") // refused before the log
+	long = `{"ops": [{"op": "create", "path": "` + p + `/x", "acl": "` + long + `"}]}`
+	c.post("/v1/multi", long).problem(400, "INVALIDACL")
 	c.with(basic("a:a")).post(r+"/s?acl=auth::cdrwa", "").want(201)
 	c.post("/v1/multi", `{"ops": [{"op": "set", "path": "`+p+`/s"}]}`).problem(401, "NOAUTH")
 }

@@ -193,7 +193,7 @@ func TestTree_Large_WritersDoNotWait(t *testing.T) {
 	open := func() *http.Response {
 		t.Helper()
 		resp, err := http.DefaultClient.Do(c.request("GET", r+"?tree", ""))
-		if err != nil || resp.StatusCode != 200 {
+		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%v, error %v", resp, err)
 		}
 		return resp
@@ -217,7 +217,6 @@ func TestTree_Large_WritersDoNotWait(t *testing.T) {
 		bytes.Count(rest, []byte(strings.Repeat("a", data))) != znodes {
 		t.Errorf("%d znodes, want %d with the old values", len(lines), znodes+1)
 	}
-	rest = nil
 	for range 3 { // clients that go
 		eventually(t, "a place for the next", func() bool {
 			resp, err := http.DefaultClient.Do(c.request("GET", r+"?tree", ""))
@@ -225,7 +224,7 @@ func TestTree_Large_WritersDoNotWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			return resp.StatusCode == 200
+			return resp.StatusCode == http.StatusOK
 		})
 	}
 	eventually(t, "an end of the last", func() bool { return c.once("GET", r+"?tree").status == 200 })

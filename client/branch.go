@@ -40,8 +40,8 @@ const (
 	Greater  = znode.Greater
 )
 
-// Get adds the reading of a znode's data and Stat to a Multi that is given to Branch. It sees what the operations before
-// it have done.
+// Get adds the reading of a znode's data and Stat to a Multi that is given to Branch. It sees what the operations
+// before it have done.
 func (m *Multi) Get(path string) *MultiGet {
 	result := new(MultiGet)
 	m.addRead(wire.OpGetData, path, &wire.GetDataRequest{Path: m.c.abs(path)}, func(_ *Client, r wire.Response) {

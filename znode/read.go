@@ -302,8 +302,8 @@ func (t *Tree) SubtreeSize(path string) (s SubtreeSize, ok bool) {
 	return s, false
 }
 
-// VisitSubtreeSizes is SubtreeSize for the children of a znode at the positions [from, to) of its list, which are those of
-// VisitChildren.
+// VisitSubtreeSizes is SubtreeSize for the children of a znode at the positions [from, to) of its list, which are those
+// of VisitChildren.
 func (t *Tree) VisitSubtreeSizes(path string, from, to int, visit func(SubtreeSize)) {
 	n := t.get(path)
 	if n == nil {

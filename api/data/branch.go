@@ -97,7 +97,7 @@ func (x *condition) parse(param string, c *znode.Condition) (err error) {
 	compare(x.Owner != nil, znode.OfOwner, func() int64 {
 		id, ok := rest.ParseSessionID(*x.Owner)
 		if !ok && *x.Owner != "0x0" {
-			err = rest.BadRequest(param+".owner", "%q is not a session's id, such as 0x1a20aac7f8f0001, or 0x0 for none",
+			err = rest.BadRequest(param+".owner", "%q is no session's id, such as 0x1a20aac7f8f0001, or 0x0 for none",
 				*x.Owner)
 		}
 		return int64(id)
@@ -111,8 +111,8 @@ func (x *condition) parse(param string, c *znode.Condition) (err error) {
 	case err != nil:
 		return err
 	case n != 1:
-		return rest.BadRequest(param, "it compares %d attributes; give one of exists, version, mzxid, pzxid, children, "+
-			"owner, data", n)
+		return rest.BadRequest(param, "it compares %d attributes; give one of exists, version, mzxid, pzxid, "+
+			"children, owner, data", n)
 	case !known:
 		return rest.BadRequest(param+".is", "%q is none of =, !=, <, >", x.Is)
 	}

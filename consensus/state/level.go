@@ -38,7 +38,8 @@ var opNames = map[Op]string{
 	OpMulti: "multi", OpSync: "sync", OpCreateSession: "createSession", OpCloseSession: "closeSession",
 	OpAttach: "attach", OpExpireSession: "expireSession", OpReap: "reap", OpMember: "member",
 	OpCheckAbsent: "checkAbsent", OpDeleteAll: "deleteAll", OpRestore: "restore", OpDigest: "digest", OpLevel: "level",
-	OpMirror: "mirror", OpReconfig: "reconfig", OpPurge: "purge", OpBranch: "branch", OpGet: "get", OpChildren: "children",
+	OpMirror: "mirror", OpReconfig: "reconfig", OpPurge: "purge",
+	OpBranch: "branch", OpGet: "get", OpChildren: "children",
 }
 
 // String is ZooKeeper's name of the operation, if ZooKeeper has it.

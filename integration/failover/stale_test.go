@@ -116,9 +116,6 @@ func (r *staleReads) check(s *cluster.Server, sent time.Time, resp *http.Respons
 // waitReads waits until there are n more reads at a server.
 func (r *staleReads) waitReads(s *cluster.Server, n int) { r.waitMore(s, r.reads, n) }
 
-// waitRefused waits until a server has refused n more.
-func (r *staleReads) waitRefused(s *cluster.Server, n int) { r.waitMore(s, r.refused, n) }
-
 func (r *staleReads) waitMore(s *cluster.Server, counts map[int]int, n int) {
 	r.t.Helper()
 	count := func() int {

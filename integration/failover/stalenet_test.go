@@ -26,3 +26,6 @@ func TestPartition_Stale(t *testing.T) {
 	r.stop()
 	t.Logf("%d writes; reads %v, refused %v", len(r.acked)-1, r.reads, r.refused)
 }
+
+// waitRefused waits until a server has refused n more.
+func (r *staleReads) waitRefused(s *cluster.Server, n int) { r.waitMore(s, r.refused, n) }

@@ -123,7 +123,8 @@ func (l *Load) Estimate() (e Estimate) {
 	snapshotAfter := min(snapCount*(1+e.Tree/snapshotMemory)*e.LogPerSet, logSnapshot)
 	e.Log = snapshotAfter + logBehind + segments
 	e.Disk = e.Log + (snapshots+1)*e.Snapshot + wantedFree + 2*e.Tree
-	e.DiskRate = l.Writes*(2*float64(e.LogPerSet)+float64(e.Snapshot*e.LogPerSet)/float64(snapshotAfter)) + min(l.Writes, mostSyncs)*block
+	logRate := l.Writes * float64(e.LogPerSet)
+	e.DiskRate = 2*logRate + logRate*float64(e.Snapshot)/float64(snapshotAfter) + min(l.Writes, mostSyncs)*block
 
 	others := float64(l.Servers - 1)
 	e.LeaderOut = others*l.Writes*float64(e.LogPerSet) + l.Writes/one*replyPerWrite +
