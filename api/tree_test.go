@@ -47,7 +47,7 @@ func TestTree(t *testing.T) {
 		ann.post(r+path, "data of "+path).want(201)
 	}
 	c.put(r+"/b", "\xff").want(200)
-	a := c.get(r + "?tree&consistency=linearizable").want(200)
+	a := c.get(r + "?tree&consistent&consistency=linearizable").want(200)
 	head, znodes := treeLines(t, a.body)
 	if a.header.Get("Content-Type") != "application/x-ndjson" || a.header.Get("Zk-Zxid") != head["zxid"] ||
 		head["znodes"] != 8.0 || head["path"] != dir {
@@ -88,6 +88,7 @@ func TestTree(t *testing.T) {
 		c.get(r + "?tree&" + with).want(400)
 	}
 	c.get(r+"?tree=x").problem(400, "BADARGUMENTS").has("parameter", "tree")
+	c.get(r+"?consistent").problem(400, "BADARGUMENTS").has("parameter", "consistent")
 }
 
 // Every subtree is one state, whether it is read as a whole or frozen: while transactions move amounts between znodes,

@@ -57,6 +57,8 @@ func getZnode(q *rest.Request) error {
 	switch {
 	case tree && (children || q.Query.Has("raw") || q.Query.Has("about")):
 		return rest.BadRequest("tree", "it cannot be combined with raw, children or about")
+	case !tree && q.Query.Has("consistent"):
+		return rest.BadRequest("consistent", "it goes with tree, which is always read from one state")
 	case q.Query.Has("acl") && (children || q.Query.Has("raw")):
 		return rest.BadRequest("acl", "it cannot be combined with raw or children")
 	case q.Query.Has("raw") && children:

@@ -36,7 +36,7 @@ func Routes(srv Server) []rest.Route {
 	h := &handlers{srv, new(texts)}
 	return []rest.Route{
 		rest.Op(get, znodes, getZnode, "raw", "children", "stat", "data", "limit", "after", "match",
-			"type", "offset", "acl", "about", "tree", "revisions", "at"),
+			"type", "offset", "acl", "about", "tree", "consistent", "revisions", "at"),
 		rest.Op(post, znodes, createZnode, "mode", "ttl", "parents", "acl"),
 		rest.Op(put, znodes, putZnode, "version", "create", "parents", "acl"),
 		rest.Op(del, znodes, deleteZnode, "version", "recursive"),
