@@ -11,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // sleepyClient takes 20 seconds to read what it is sent.
@@ -36,7 +37,7 @@ func TestListing_CutsOffSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &sleepyClient{ResponseRecorder: httptest.NewRecorder()}
 		q := &rest.Request{Core: &rest.Core{Stopping: t.Context()}, W: w}
-		l := &listing{until: time.Now().Add(50 * time.Second)}
+		l := &listing{Subtree: new(znode.Subtree), until: time.Now().Add(50 * time.Second)}
 		defer func() {
 			if why := recover(); why != http.ErrAbortHandler || w.read != 2 {
 				t.Errorf("after %d parts %v, want %v after 2", w.read, why, http.ErrAbortHandler)

@@ -28,6 +28,10 @@ func extremes(op wire.OpCode, name string, kind reflect.Type) []extreme {
 		return constants[int32](-1, 1, 2, 3, 4, 5, 6, math.MaxInt32)
 	case kind == reflect.TypeFor[[]znode.ACL]():
 		return aclExtremes()
+	case kind == reflect.TypeFor[[]znode.Condition]():
+		return conditionExtremes()
+	case name == "Else": // as Then, and never carried out with it
+		return []extreme{{"checks", func(size int) any { return opsOf(wire.OpCheck, size, nil) }}}
 	case kind == reflect.TypeFor[[]wire.MultiOp]():
 		return opsExtremes(op)
 	}
@@ -127,10 +131,39 @@ func aclExtremes() []extreme {
 	}
 }
 
-// suboperations are the allowed operations of a multi, or a multiRead.
+// conditionBytes is the size of a condition on the data of a znode, without path and data.
+const conditionBytes = 24
+
+func conditionExtremes() []extreme {
+	return []extreme{
+		{"none", func(int) any { return []znode.Condition(nil) }},
+		{"same", func(size int) any { return conditionsOf(large, size/(conditionBytes+len(large))) }},
+		{"missing", func(size int) any {
+			list := conditionsOf("", size/(conditionBytes+len("/0000000")))
+			for i := range list {
+				list[i].Path = fmt.Sprintf("/%07d", i)
+			}
+			return list
+		}},
+		{"long", func(size int) any {
+			return []znode.Condition{{Path: large, Of: znode.OfData, Is: znode.Less, Data: make([]byte, size-conditionBytes-len(large))}}
+		}},
+	}
+}
+
+// conditionsOf compares the data of a znode, many times.
+func conditionsOf(path string, n int) []znode.Condition {
+	list := make([]znode.Condition, n)
+	for i := range list {
+		list[i] = znode.Condition{Path: path, Of: znode.OfData, Is: znode.NotEqual}
+	}
+	return list
+}
+
+// suboperations are the allowed operations of a multi, a multiRead, or a branch.
 func suboperations(op wire.OpCode) (all []wire.OpCode) {
-	for sub := wire.OpCode(-100); sub <= 1000; sub++ {
-		if op == wire.OpMulti && sub.InMulti() || op == wire.OpMultiRead && sub.InMultiRead() {
+	for sub := wire.OpCode(-100); sub <= lastOpCode; sub++ {
+		if op != wire.OpMultiRead && sub.InMulti() || op != wire.OpMulti && sub.InMultiRead() {
 			all = append(all, sub)
 		}
 	}
