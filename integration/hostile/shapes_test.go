@@ -108,7 +108,9 @@ func usual(op wire.OpCode) wire.Request {
 }
 
 // hasOps reports whether a request has operations, of which the gate sends fewer than there is room for.
-func hasOps(op wire.OpCode) bool { return op == wire.OpMulti || op == wire.OpMultiRead || op == wire.OpBranch }
+func hasOps(op wire.OpCode) bool {
+	return op == wire.OpMulti || op == wire.OpMultiRead || op == wire.OpBranch
+}
 
 func creates(op wire.OpCode) bool {
 	switch op {
