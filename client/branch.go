@@ -54,7 +54,8 @@ func (m *Multi) Get(path string) *MultiGet {
 // Children adds the listing of a znode's children to a Multi that is given to Branch; see Get.
 func (m *Multi) Children(path string) *MultiChildren {
 	result := new(MultiChildren)
-	m.addRead(wire.OpGetChildren, path, &wire.GetChildrenRequest{Path: m.c.abs(path)}, func(_ *Client, r wire.Response) {
+	q := &wire.GetChildrenRequest{Path: m.c.abs(path)}
+	m.addRead(wire.OpGetChildren, path, q, func(_ *Client, r wire.Response) {
 		result.Children = r.(*wire.GetChildrenResponse).Children
 	})
 	return result
@@ -72,7 +73,8 @@ func (m *Multi) addRead(op wire.OpCode, path string, q wire.Request, fill func(*
 // with the error of an operation, which is as that of Multi.Commit: nothing has happened. Either Multi may be nil, and
 // both are used up.
 //
-// zk-lite has it, ZooKeeper does not. What the reads return is at most 1 MiB in all; beyond it they fail with ErrSystem.
+// zk-lite has it, ZooKeeper does not. What the reads return is at most 1 MiB in all; beyond it they fail with
+// ErrSystem.
 //
 // Errors: those of the operations; ErrNoAuth (READ) of a znode that is compared; ErrUnimplemented;
 // ErrNotReadOnly of an ensemble that mirrors ZooKeeper; ErrOutcomeUnknown.

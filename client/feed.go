@@ -189,7 +189,8 @@ func (c *Client) Revisions(ctx context.Context, path string, limit int) (all []*
 	for more := true; more && len(all) < limit; {
 		resp, err := read(ctx, func() *Pending[*wire.FeedResponse] {
 			o := newOp[wire.RevisionsRequest](c, wire.OpRevisions, feedReply)
-			o.req = wire.RevisionsRequest{Path: o.fullPath(path), Before: since, Limit: int32(min(limit-len(all), 1000))}
+			most := int32(min(limit-len(all), 1000))
+			o.req = wire.RevisionsRequest{Path: o.fullPath(path), Before: since, Limit: most}
 			return o.submit(ctx)
 		})
 		switch {

@@ -24,14 +24,14 @@ const (
 
 // Transact runs fn, which reads and changes znodes through tx, and then carries out all its changes at once, if nothing
 // that it has read has changed in the meantime; otherwise it runs fn again, after a pause. Transactions are strictly
-// serializable: they take effect in one order that fits real time, each with what its last run has read, also those that
-// only read, and those that an error of fn ends without changes.
+// serializable: they take effect in one order that fits real time, each with what its last run has read, also those
+// that only read, and those that an error of fn ends without changes.
 //
 // Every run sees one state, even one that will not be the last, and then perhaps an old one: what fn computes is never
 // from reads that do not fit together. As fn may run several times, it must have no other effects.
 //
-// zk-lite has what it needs, ZooKeeper does not. A transaction takes one write of the log, and another one for each read
-// that finds a znode missing or changed since the first read.
+// zk-lite has what it needs, ZooKeeper does not. A transaction takes one write of the log, and another one for each
+// read that finds a znode missing or changed since the first read.
 //
 // Errors: those of fn and of its operations; ErrUnimplemented; ErrNotReadOnly of an ensemble that mirrors ZooKeeper;
 // that of ctx. After ErrOutcomeUnknown the changes may have been made: a transaction that must not happen twice creates
@@ -163,8 +163,8 @@ func (tx *Tx) Set(path string, data []byte) {
 	tx.own[path] = written{data: data, created: tx.own[path].created}
 }
 
-// Create creates a znode; see Client.Create. A sequential one, whose name would be known at the end only, makes Transact
-// fail with ErrBadArguments.
+// Create creates a znode; see Client.Create. A sequential one, whose name would be known at the end only, makes
+// Transact fail with ErrBadArguments.
 func (tx *Tx) Create(path string, data []byte, mode Mode, acl ...ACL) {
 	if mode.Sequential() && tx.writes.err == nil {
 		tx.writes.err = &MultiError{Index: tx.writes.Len(), Op: "create", Path: path, Err: ErrBadArguments}

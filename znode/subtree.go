@@ -12,7 +12,8 @@ const (
 	smallBytes  = 1 << 20 // of data
 )
 
-// What is kept for a large subtree alone, because it was replaced meanwhile: a part of the tree's memory, or some bytes.
+// What is kept for a large subtree alone, because it was replaced meanwhile: a part of the tree's memory, or some
+// bytes.
 const (
 	keptShare = 4
 	keptBytes = 64 << 20

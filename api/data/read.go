@@ -173,7 +173,7 @@ func getChildren(q *rest.Request, path string) (err error) {
 	var p rest.Page
 	if q.Query.Has("offset") {
 		if q.Query.Has("after") || q.Query.Has("match") || q.Query.Has("type") {
-			return rest.BadRequest("offset", "it cannot be combined with after, match or type, which look at all of them")
+			return rest.BadRequest("offset", "it cannot be combined with after, match or type: they look at all")
 		}
 		p = r.ReadAt(q, offset)
 	} else {

@@ -43,8 +43,8 @@ func (m *Machine) applyApart(c *Command, from ServerID, term uint64, timeMillis 
 }
 
 // purge has the servers forget the values of a znode, and with Below of those below it. It requires WRITE; of a znode
-// that is gone, DELETE on the nearest one above, and who remembers its ACL checks that, too. The state has no values but
-// the present ones, which stay.
+// that is gone, DELETE on the nearest one above, and who remembers its ACL checks that, too. The state has no values
+// but the present ones, which stay.
 func (m *Machine) purge(c *Command, obs Observer) {
 	x, at, want := &m.txn, c.Path, znode.PermWrite
 	if znode.ValidatePath(at) != nil {

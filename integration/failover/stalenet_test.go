@@ -2,7 +2,11 @@
 
 package failover_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/zk-lite/zk-lite/integration/cluster"
+)
 
 // TestPartition_Stale: a server that is cut off from the others answers for as long as its state is new enough, and
 // then refuses. Nothing that it shows is older than it says, though the others go on.

@@ -113,8 +113,8 @@ func (f *FeedResponse) Decode(r *jute.Reader) {
 }
 
 // RevisionsRequest is the body of revisions: at most how many values of a znode, of transactions before which one; 0:
-// the newest. The reply is a FeedResponse with a change for each, the newest first, Hidden if it was purged. Its Zxid is
-// the Before with which to continue if there is More; else nothing older than it is known.
+// the newest. The reply is a FeedResponse with a change for each, the newest first, Hidden if it was purged. Its Zxid
+// is the Before with which to continue if there is More; else nothing older than it is known.
 type RevisionsRequest struct {
 	Path   string
 	Before znode.Zxid

@@ -338,8 +338,8 @@ func (q *BranchRequest) lists() (then, otherwise MultiRequest) {
 	return MultiRequest{branch: true, Ops: q.Then}, MultiRequest{branch: true, Ops: q.Else}
 }
 
-// BranchResponse is the reply to branch. One whose operations failed is also answered with this body, and with OK in the
-// ReplyHeader, as a multi is.
+// BranchResponse is the reply to branch. One whose operations failed is also answered with this body, and with OK in
+// the ReplyHeader, as a multi is.
 type BranchResponse struct {
 	Then    bool // the conditions held
 	Results []MultiResult
