@@ -67,7 +67,7 @@ var ceilings = map[string]int{
 	"tests' kits: files":                                     21,
 	"tests' kits: lines":                                     2650,
 	"tests' kits: packages":                                  15,
-	"docs: words":                                            41200,
+	"docs: words":                                            41300,
 	"docs: words of reference":                               18400,
 	"settings":                                               189,
 }

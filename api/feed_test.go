@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,6 +62,11 @@ func TestFeed_Poll(t *testing.T) {
 		t.Errorf("%d changes of the multi were created or deleted, want 2: %s", n, filtered.body)
 	}
 	c.get(feedOf(r) + "?types=ephemeral,ttl&wait=0s&since=" + at).want(200).contains(`"transactions":[]`)
+	c.post(r+"/b/below", "").want(201)
+	children := c.get(feedOf(r) + "?events=children&wait=0s&since=" + at).want(200)
+	if n := len(children.field("transactions").([]any)); n != 2 || bytes.Contains(children.body, []byte("changed")) {
+		t.Errorf("children came and went in %d transactions, want 2 without changes: %s", n, children.body)
+	}
 	for target, param := range map[string]string{
 		"?events=moved": "events", "?types=": "types", "?before=x": "before", "?since=5": "since",
 	} {

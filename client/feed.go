@@ -52,7 +52,8 @@ type FeedOption func(*wire.FeedRequest)
 // FeedBefore adds the data that each change has replaced.
 func FeedBefore() FeedOption { return func(r *wire.FeedRequest) { r.Before = true } }
 
-// FeedEvents limits the feed to these types of events.
+// FeedEvents limits the feed to these types of events. EventChildrenChanged stands for the creation and deletion of the
+// children of the feed's znode, without those below them.
 func FeedEvents(types ...EventType) FeedOption {
 	return func(r *wire.FeedRequest) {
 		for _, t := range types {

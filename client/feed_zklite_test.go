@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -73,6 +74,12 @@ func TestFeed(t *testing.T) {
 	for x, err := range c.Feed(t.Context(), "/b", made.Czxid, opts...) {
 		if must(t, err); said(x) != changes[2] {
 			t.Errorf("got %q, want %q", said(x), changes[2])
+		}
+		break
+	}
+	for x, err := range c.Feed(t.Context(), "/", made.Czxid, client.FeedEvents(client.EventChildrenChanged)) {
+		if must(t, err); strings.Contains(said(x), "changed") {
+			t.Errorf("got %q, want children that come and go", said(x))
 		}
 		break
 	}

@@ -64,6 +64,7 @@ type name[T any] struct {
 var (
 	feedEvents = []name[znode.EventType]{
 		{"created", znode.EventCreated}, {"changed", znode.EventDataChanged}, {"deleted", znode.EventDeleted},
+		{"children", znode.EventChildrenChanged},
 	}
 	feedTypes = []name[znode.Mode]{
 		{znode.KindPersistent, znode.Persistent}, {znode.KindEphemeral, znode.Ephemeral},

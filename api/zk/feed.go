@@ -112,7 +112,7 @@ func (r *request) transaction(v *server.View, of []changes.Change, before bool, 
 }
 
 func typesOf(set int32) (all []znode.EventType) {
-	for _, t := range []znode.EventType{znode.EventCreated, znode.EventDataChanged, znode.EventDeleted} {
+	for t := znode.EventCreated; t <= znode.EventChildrenChanged; t++ {
 		if set&(1<<t) != 0 {
 			all = append(all, t)
 		}

@@ -44,7 +44,7 @@ func TestRevisions(t *testing.T) {
 		code int
 		want string // of the output or, of a failure, its message
 	}{
-		{"revisions /app", 0, `^0x\w+ \S+ changed version 2 by digest:ann:x "three"\n.* "two"\n.*created version 0 .* "one"\nnothing else is known since 0x\w+\n$`},
+		{"revisions /app", 0, `^0x\w+ \S+ changed version 2 by digest:ann:x "three"\n.* "two"\n.*created version 0 .* "one"\nthere is nothing else since 0x\w+\n$`},
 		{"revisions -n 1 /app", 0, `^[^\n]* "three"\nthere are more; -n shows them\n$`},
 		{"revisions /app/limit", 0, ` "\\xff"\n`},
 		{"revisions -o json /app", 0, `"revisions":\[{"zxid":"0x`},

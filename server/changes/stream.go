@@ -239,14 +239,15 @@ type Filter struct {
 	Path       string
 	Kind       Kind
 	Identities []znode.ID
-	// Types and Modes, unless empty, are those of the edits that it reports.
+	// Types and Modes, unless empty, are those of the edits that it reports. EventChildrenChanged stands for the
+	// creation and deletion of Path's children.
 	Types []znode.EventType
 	Modes []znode.Mode
 }
 
 // match returns the change that an edit is to the filter, if it is one.
 func (f *Filter) match(e *znode.Event) (znode.EventType, string, bool) {
-	if len(f.Types) > 0 && !slices.Contains(f.Types, e.Type) || len(f.Modes) > 0 && !slices.Contains(f.Modes, e.Mode) {
+	if len(f.Types) > 0 && !f.hasType(e) || len(f.Modes) > 0 && !slices.Contains(f.Modes, e.Mode) {
 		return 0, "", false
 	}
 	own := e.Path == f.Path
@@ -277,6 +278,12 @@ func (f *Filter) match(e *znode.Event) (znode.EventType, string, bool) {
 func within(path, top string) bool {
 	below := len(path) > len(top) && path[len(top)] == '/' && path[:len(top)] == top
 	return below || path == top || top == znode.RootPath
+}
+
+// hasType reports whether Types have an edit.
+func (f *Filter) hasType(e *znode.Event) bool {
+	return slices.Contains(f.Types, e.Type) || slices.Contains(f.Types, znode.EventChildrenChanged) &&
+		e.Type != znode.EventDataChanged && e.Path != f.Path && znode.Parent(e.Path) == f.Path
 }
 
 // mode is that of a watch that fires whenever match may return true.

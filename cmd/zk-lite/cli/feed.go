@@ -28,7 +28,7 @@ func (f *feedFlags) bind(c *cobra.Command) {
 	flags.BoolVar(&f.before, "before", false, "with --values: the value that a change replaced, too")
 	flags.BoolVar(&f.list, "list", false, "with --values: begin with all znodes of one state, and go on from there")
 	flags.StringVar(&f.since, "since", "", "with --values: begin after this zxid; default: now")
-	flags.StringSliceVar(&f.events, "events", nil, "with --values: only these of created, changed, deleted")
+	flags.StringSliceVar(&f.events, "events", nil, "with --values: only these of created, changed, deleted, children")
 	flags.StringSliceVar(&f.types, "types", nil, "with --values: only these of persistent, ephemeral, container, ttl")
 }
 
@@ -36,6 +36,7 @@ func (f *feedFlags) bind(c *cobra.Command) {
 var (
 	feedEvents = map[string]client.EventType{
 		"created": client.EventCreated, "changed": client.EventDataChanged, "deleted": client.EventDeleted,
+		"children": client.EventChildrenChanged,
 	}
 	feedTypes = map[string]client.Mode{
 		"persistent": client.Persistent, "ephemeral": client.Ephemeral, "container": client.Container,
@@ -59,7 +60,7 @@ func (f *feedFlags) options() (since client.Zxid, opts []client.FeedOption, err 
 	for _, name := range f.events {
 		e, ok := feedEvents[name]
 		if !ok {
-			return 0, nil, usagef("--events: %q is none of created, changed, deleted", name)
+			return 0, nil, usagef("--events: %q is none of created, changed, deleted, children", name)
 		}
 		opts = append(opts, client.FeedEvents(e))
 	}

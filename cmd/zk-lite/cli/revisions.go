@@ -135,7 +135,7 @@ func printRevisions(as output, out io.Writer, v *body.Revisions) error {
 		}
 		fmt.Fprintln(out, text)
 	}
-	last := "nothing else is known since " + v.Since
+	last := "there is nothing else since " + v.Since
 	if v.Next != "" {
 		last = "there are more; -n shows them"
 	}
