@@ -38,7 +38,10 @@ func TestTrees_GiveUp(t *testing.T) {
 		clock.Sleep(treeIdle - time.Second)
 		kept(1, "before the time is over")
 		var x wire.TreeResponse
-		if readTree(ts.open[1].subs[0], 1, &x); len(x.Znodes) != 3 || x.Znodes[0].Path != "/zookeeper" || x.Next >= 0 {
+		ts.mu.Lock()
+		readTree(ts.open[1].subs[0], 1, &x)
+		ts.mu.Unlock()
+		if len(x.Znodes) != 3 || x.Znodes[0].Path != "/zookeeper" || x.Next >= 0 {
 			t.Errorf("from place 1 on there is %+v, want 3 znodes, /zookeeper first, and the end", x)
 		}
 		clock.Sleep(2 * time.Second)
