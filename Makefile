@@ -71,8 +71,8 @@ slow: ## the tests that make test leaves out because they take long: killed and 
 
 # The simulator has one thread, and integration runs the built binary.
 race: export CGO_ENABLED = 1
-race: ## make test under the race detector
-	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /lab/ -e /integration) ./lab/ensemble ./lab/judge
+race: ## make test under the race detector, without the command line's scripts
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /lab/ -e /integration -e /cmd/zk-lite$$) ./lab/ensemble ./lab/judge
 
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
