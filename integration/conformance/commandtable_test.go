@@ -57,7 +57,7 @@ func commandDifferences() []commandDifference {
 		{measures, "audit_*, backup_*, check_*, descriptors_*, disk_*, draining *, election_last_*, failures_tolerated_now *, " +
 			"go_*, halted *, http_*, last_zxid *, leader_changes_total *, log_*, mirror_*, op_count_*, outbox_*, peer_*, " +
 			"pending_commands *, process_*, raft_*, refused_*, serving *, sessions_expired_total *, slow_*, " +
-			"snapshot_failures_total *, snapshot_last_*, tree_*", zkLiteHas,
+			"snapshot_failures_total *, snapshot_last_*, dns_*, tree_*", zkLiteHas,
 			"its own measures; `op_count_*` are those of ZooKeeper 3.10"},
 		{"envi, GET environment", "java.*", zooKeeperHas, "there is no JVM"},
 		{"envi, GET environment", "go.version *", zkLiteHas, "there is Go"},
