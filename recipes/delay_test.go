@@ -120,13 +120,14 @@ func TestLockDelay_OthersDie(t *testing.T) {
 	wait.Until(k, "the mark is there", func() bool { return k.children(c, "/e") == 2 })
 	election(unlucky)
 	last := election(connect())
+	observer := connect()
+	k.must(observer.Sync(k.ctx, "/e"))
+	_, _, mark, err := observer.GetW(k.ctx, "/e/lock-delay")
+	k.must(err)
 	since := time.Now()
-	zktest.Expire(k, c, e.ConnectString())
-	wait.Until(k, "the delay has begun", func() bool {
-		data, _, err := unlucky.Get(k.ctx, "/e/lock-delay")
-		return err == nil && strings.HasPrefix(string(data), "700ms lost ")
-	})
-	zktest.Expire(k, unlucky, e.ConnectString())
+	k.must(c.Close())
+	receive(k, "the begin of the delay", mark.C())
+	k.must(unlucky.Close())
 	for _, s := range e.Servers {
 		if strings.Contains(s.Ask("srvr"), "Mode: leader") {
 			s.Stop()
