@@ -102,7 +102,8 @@ browser: ## the dashboard and the lab's page in a real Chromium, headless (Debia
 	cd integration/browser && $(GO) test -count=1 -timeout 10m ./...
 
 interop: ## third-party clients, and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
-	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./integration/migration ./migration/inspect ./recipes ./api ./lab/judge
+	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./integration/migration ./migration/inspect ./lab/judge
+	$(GO) test -tags interop -timeout 10m -run ^TestInterop ./api ./recipes
 	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
 	$(GO) test -tags interop -timeout 15m -run 'RealServers|Docs_Migration' ./cmd/zk-lite
 
