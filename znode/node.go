@@ -41,6 +41,7 @@ type rare struct {
 // of a snapshot (the paths imply it), so all copies of a node share one.
 type children struct {
 	list  []*node   // invariant: list[i].slot == i
+	names int       // bytes of their names
 	up    *children // the set that the znode itself is in; nil for the root's
 	below int       // znodes at any depth
 	bytes int64     // their data

@@ -335,10 +335,15 @@ func checkInvariants(t *testing.T, tree *Tree) {
 			if _, ok := quotaSubject(n.path(), quotaLimitsName); ok {
 				limits++
 			}
+			names := 0
 			for slot, c := range n.childList() {
+				names += len(Base(c.path()))
 				if int(c.slot) != slot || tree.index.get(c.path()) != c {
 					t.Errorf("child %d of %s is %s with slot %d", slot, n.path(), c.path(), c.slot)
 				}
+			}
+			if got := tree.NamesBytes(n.path()); got != names {
+				t.Errorf("the names of the children of %s have %d bytes, want %d", n.path(), got, names)
 			}
 		}
 	}

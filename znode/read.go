@@ -58,6 +58,16 @@ func (t *Tree) Children(path string, ids []ID) ([]string, Stat, Error) {
 	return names, n.stat(), OK
 }
 
+// NamesBytes returns the size of the names of a znode's children together, 0 if there is no such znode. It takes the
+// same time for any number of children.
+func (t *Tree) NamesBytes(path string) int {
+	n := t.index.get(path)
+	if n == nil || n.rare == nil || n.rare.children == nil {
+		return 0
+	}
+	return n.rare.children.names
+}
+
 // ACLOf returns a znode's ACL and Stat. A client that may not administer it sees
 // digests without their hash (FinalRequestProcessor).
 //

@@ -94,6 +94,7 @@ func (t *Tree) adopt(n *node) {
 		set := t.childrenOf(parent)
 		n.slot = uint32(len(set.list))
 		set.list = append(set.list, n)
+		set.names += len(Base(path))
 		set.add(1, int64(n.size()))
 	}
 	t.dataBytes += int64(len(path) + n.size())
@@ -142,6 +143,7 @@ func (t *Tree) unlink(n *node) {
 			moved.slot = n.slot
 			set.list[n.slot] = moved
 		}
+		set.names -= len(Base(path))
 		set.list[last] = nil
 		set.list = set.list[:last]
 		if cap(set.list) > 64 && last < cap(set.list)/4 {

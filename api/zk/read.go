@@ -136,13 +136,14 @@ func (r *request) lookAt(v *server.View, ops []wire.MultiOp, most int) (codes []
 		path := readPath(&ops[i])
 		code := v.Tree().Allows(&x, path, znode.PermRead)
 		codes = append(codes, code)
-		switch bytes += perRead; {
-		case code != znode.OK:
-		case ops[i].Type == wire.OpGetData:
+		bytes += perRead
+		if code == znode.OK {
 			stat, _ := v.Tree().Exists(path, super)
-			bytes += int(stat.DataLength)
-		default: // more names than that are too long anyway
-			_, _ = v.Tree().VisitChildren(path, 0, most/4, super, func(name string) { bytes += 4 + len(name) })
+			if ops[i].Type == wire.OpGetData {
+				bytes += int(stat.DataLength)
+			} else {
+				bytes += 4*int(stat.NumChildren) + v.Tree().NamesBytes(path)
+			}
 		}
 		if bytes > most {
 			break
