@@ -214,7 +214,7 @@ func (l *leader) statusAsLeader() (*Status, error) {
 		Leader: l.cfg.Self, Term: l.cfg.Leadership.Now().Term,
 		LastIndex: r.LastIndex(), AppliedIndex: l.cfg.Applied.Index.Load(),
 	}
-	if doing := l.doing.Load(); doing != nil {
+	if doing := l.doing.Load(); doing != nil && l.reconfig.Load() != nil {
 		s.Reconfiguring = *doing
 	}
 	for id, votes := range l.configuration.configured() {
