@@ -24,14 +24,14 @@ func TestAlive_EveryRole_Answers(t *testing.T) {
 	e := newTestEnsemble(t, 3, nil)
 	e.waitFormed()
 	for i, x := range e.nodes {
-		if err := x.alive(10 * time.Second); err != nil {
+		if err := x.alive(wait.Patience); err != nil {
 			t.Errorf("server %d, %s: %v", i, x.Status().Role, err)
 		}
 	}
 	e.stop(0)
 	e.stop(1)
 	wait.Until(t, "no leader", func() bool { return e.nodes[2].Status().Role == RoleNone })
-	if err := e.nodes[2].alive(10 * time.Second); err != nil {
+	if err := e.nodes[2].alive(wait.Patience); err != nil {
 		t.Errorf("without a majority: %v", err)
 	}
 }
@@ -54,7 +54,7 @@ func TestAlive_MainLoopHangs_DoesNotAnswer(t *testing.T) {
 	if !hangs {
 		t.Error("a server that applies nothing, with 2000 entries waiting, is alive")
 	}
-	if err := x.alive(10 * time.Second); err != nil {
+	if err := x.alive(wait.Patience); err != nil {
 		t.Errorf("when it goes on: %v", err)
 	}
 }
@@ -75,7 +75,7 @@ func TestAlive_DiskHangs_CountsAsAlive(t *testing.T) {
 	})
 	e.fill(leader, "/n", 3)
 	wait.Until(t, "it waits for the disk", func() bool { return x.disk.Waiting() > 0 })
-	if err := x.alive(10 * time.Second); err != nil {
+	if err := x.alive(wait.Patience); err != nil {
 		t.Error(err)
 	}
 	close(release)

@@ -20,7 +20,7 @@ func (e *testEnsemble) wantFatal(i int, words ...string) {
 				e.t.Errorf("the error %q does not say %q", err, w)
 			}
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Patience):
 		e.t.Fatalf("server %d goes on, it should end with an error", i)
 	}
 }

@@ -171,7 +171,7 @@ func TestEnsemble_LeadersSyncFails_ServerEndsOthersLead(t *testing.T) {
 		if !errors.Is(err, broken) {
 			t.Errorf("%v, want the disk's error", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Patience):
 		t.Fatal("a server whose sync has failed goes on")
 	}
 	next := e.leader(old)
@@ -273,7 +273,7 @@ func TestRegression_TermCannotBeWritten_NoPanic(t *testing.T) {
 					if !errors.Is(err, why) {
 						t.Errorf("%v, want the disk's error", err)
 					}
-				case <-time.After(time.Minute):
+				case <-time.After(wait.Patience):
 					t.Fatal("a server that cannot write its term goes on")
 				}
 			}

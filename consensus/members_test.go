@@ -31,7 +31,7 @@ func (e *testEnsemble) room() int {
 }
 
 func (e *testEnsemble) longContext() context.Context {
-	ctx, cancel := context.WithTimeout(e.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(e.t.Context(), wait.Patience)
 	e.t.Cleanup(cancel)
 	return ctx
 }

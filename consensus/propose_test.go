@@ -41,7 +41,7 @@ func (e *testEnsemble) await(what string, done <-chan outcome) outcome {
 	select {
 	case o := <-done:
 		return o
-	case <-time.After(30 * time.Second):
+	case <-time.After(wait.Patience):
 		e.t.Fatalf("no outcome: %s", what)
 		return outcome{}
 	}

@@ -28,7 +28,7 @@ func (e *testEnsemble) ask(i int) (*recovery.Recovery, []membership.Peer) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(e.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(e.t.Context(), wait.Patience)
 	defer cancel()
 	return r, r.Ask(ctx, membership.Asker{Self: e.servers[i].ID, Dial: e.net.dial(i)}, e.servers)
 }

@@ -91,7 +91,7 @@ func TestRegression_ForeignData_EndsTheServer(t *testing.T) {
 				t.Errorf("the error %q does not say %q", err, want)
 			}
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Patience):
 		t.Fatal("a server with another ensemble's data goes on")
 	}
 	if s := e.nodes[2].Status(); s.Role != RoleNone {
@@ -274,7 +274,7 @@ func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(wait.Patience):
 			t.Fatal("the server does not close")
 		}
 		e.nodes[0].Node = nil
