@@ -239,9 +239,7 @@ func TestKeys_StaleTable_IsRefreshed(t *testing.T) {
 	if err := k.Update(old); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.nodes[1].Ensemble().TransferTo(e.longContext(), 0); err != nil {
-		t.Fatal(err)
-	}
+	e.handOver(1, 0)
 	e.mustStart(2)
 	e.must(2, "/b")
 	e.waitBound(0, 1, 2)

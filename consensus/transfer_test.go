@@ -56,10 +56,7 @@ func TestRegression_Transfer_ThereAndBack_EndsNobody(t *testing.T) {
 			}
 		}
 	}()
-	if err := e.nodes[a].Ensemble().TransferTo(e.longContext(), e.servers[b].ID); err != nil {
-		t.Fatal(err)
-	}
-	wait.Until(t, "the other leader", func() bool { return e.nodes[b].Status().Role == RoleLeader })
+	e.handOver(a, b)
 	close(stop)
 	if err := <-stopped; err != nil {
 		t.Fatal(err)
@@ -67,10 +64,7 @@ func TestRegression_Transfer_ThereAndBack_EndsNobody(t *testing.T) {
 	e.agree()
 	old := time.Now().Add(2 * (4*testElection + time.Second))
 	wait.Until(t, "a note that is old", func() bool { return time.Now().After(old) })
-	if err := e.nodes[b].Ensemble().TransferTo(e.longContext(), e.servers[a].ID); err != nil {
-		t.Fatal(err)
-	}
-	wait.Until(t, "the first leader", func() bool { return e.nodes[a].Status().Role == RoleLeader })
+	e.handOver(b, a)
 	leads := time.Now().Add(2 * storage.HangLimit / 5)
 	wait.Until(t, "a watched leader", func() bool { return time.Now().After(leads) })
 	select {
