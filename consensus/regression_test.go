@@ -414,7 +414,8 @@ func TestRegression_BadAppends_FewLines(t *testing.T) {
 	}
 	e.must(0, "/b")
 	text := out.take()
-	if n := strings.Count(text, "append connection ended"); n != 1 || strings.Count(text, "\n") > 20 {
+	// An election writes lines, too, and a busy machine may have some meanwhile.
+	if n := strings.Count(text, "append connection ended"); n != 1 || strings.Count(text, "\n") > floods/2 {
 		t.Errorf("%d of %d lines are about %d bad requests: %s", n, strings.Count(text, "\n"), floods, text)
 	}
 }
