@@ -366,6 +366,7 @@ func TestCheck_Restore_NoAlarm(t *testing.T) {
 	})
 	e.fill(e.leader(), "/a", 10)
 	h := e.nodes[0].handler
+	wait.Until(t, "all of it on server 0", func() bool { return h.exists("/a9") })
 	h.mu.Lock()
 	s := h.machine.Snapshot()
 	h.mu.Unlock()

@@ -61,9 +61,10 @@ func TestForm_WithoutOne_ThatComesLater(t *testing.T) {
 			t.Errorf("the missing server: %+v", m)
 		}
 		form := e.files(by)
-		if left, err := founding.FileIn(form.Dir).Load(); len(left) > 0 || err != nil {
-			t.Errorf("what the operator has said stays: %v, %v", left, err)
-		}
+		wait.Until(t, "the end of what the operator has said", func() bool { // a moment after the ensemble is formed
+			left, err := founding.FileIn(form.Dir).Load()
+			return len(left) == 0 && err == nil
+		})
 		e.mustStart(missing)
 		e.waitVoters(0, 1, 2)
 		e.must(missing, "/b")

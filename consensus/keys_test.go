@@ -708,6 +708,12 @@ func TestKeys_Newcomer_CatchesUpBySnapshot(t *testing.T) {
 	for n := range 200 {
 		e.must(0, fmt.Sprint("/n", n))
 	}
+	for _, x := range e.nodes { // any of them may lead
+		wait.Until(t, "a log without its beginning", func() bool {
+			first, err := x.cfg.Storage.Log.FirstIndex()
+			return first > 1 && err == nil
+		})
+	}
 	newcomer := e.room()
 	e.add(0, newcomer)
 	e.withToken(0, newcomer)
