@@ -199,6 +199,16 @@ func (e *testEnsemble) oldCopies(which ...int) {
 	}
 }
 
+// patient starts a server that waits for the others' answers for as long as it takes. One that judges after an election
+// timeout may have heard of too few, and takes part until it has.
+func (e *testEnsemble) patient(i int) {
+	e.t.Helper()
+	before := e.change
+	e.change = func(c *Config) { before(c); c.ElectionTimeout = wait.Patience }
+	e.mustStart(i)
+	e.change = before
+}
+
 // Two of three data directories are put back and make another history: the third one does not join, and says why.
 func TestCheck_TwoOfThreePutBack(t *testing.T) {
 	tier.Seconds(t)
@@ -210,7 +220,7 @@ func TestCheck_TwoOfThreePutBack(t *testing.T) {
 			e.mustStart(1)
 			e.fill(0, "/other-", written)
 			e.must(1, "/last")
-			e.mustStart(2)
+			e.patient(2)
 			e.waitHalted(2, selfcheck.Forked, "server 2", "the majority may lack writes")
 			if written > 0 {
 				e.waitHalted(2, selfcheck.Forked, "the history of server 2 differs from that of servers [0 1]",
@@ -231,7 +241,7 @@ func TestCheck_ThirdIsUpFirst(t *testing.T) {
 	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, testCheck)
 	e.oldCopies(0, 1)
-	e.mustStart(2)
+	e.patient(2) // nor does it stand for election, which it could win, with the longer log
 	e.net.setCut(2, true)
 	e.mustStart(0)
 	e.mustStart(1)
@@ -312,9 +322,9 @@ func TestCheck_TwoOldCopies_AMajorityStays(t *testing.T) {
 	tier.Seconds(t)
 	e := newTestEnsemble(t, 3, testCheck)
 	e.oldCopies(0, 1)
-	for i := range 3 {
-		e.mustStart(i)
-	}
+	e.mustStart(0)
+	e.mustStart(1)
+	e.patient(2)
 	for _, i := range []int{0, 1} { // as if each had found in the log what it has forgotten
 		e.nodes[i].check.NoteLife(e.nodes[i].queue.OriginApplying().Incarnation - 1)
 	}
