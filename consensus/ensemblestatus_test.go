@@ -42,6 +42,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 	}
 	lead := e.leader()
 	down, up := (lead+1)%3, (lead+2)%3
+	term := e.nodes[lead].Status().Term
 	e.crash(down)
 	e.must(up, "/b")
 	for _, i := range []int{lead, up} {
@@ -49,7 +50,7 @@ func TestEnsemble_Status_EveryServerKnowsWhatTheLeaderKnows(t *testing.T) {
 			s, members := e.status(i)
 			m := members[e.servers[down].ID]
 			return s.FailuresToleratedNow() == 0 && s.Connected == 2 && !m.Connected && m.LastIndex == 0 &&
-				m.Contact != membership.NoContact
+				(m.Contact != membership.NoContact || s.Term > term) // a later leader has never heard of it
 		})
 	}
 	e.crash(lead)
