@@ -78,7 +78,7 @@ func TestEnsemble_RestartAll_KeepsEverything(t *testing.T) {
 	}
 }
 
-// With an election timeout of ten seconds no server would notice a dead leader in time: the
+// With an election timeout of a minute no server would notice a dead leader in time: the
 // next leader got leadership from the one before.
 func TestNode_Close_HandsLeadershipOver(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestNode_Close_HandsLeadershipOver(t *testing.T) {
 		if c.Servers[0].ID == c.ID { // the first to stand for election
 			return
 		}
-		c.ElectionTimeout = 10 * time.Second
+		c.ElectionTimeout = time.Minute
 	})
 	e.must(1, "/before")
 	old := e.leader()
@@ -96,7 +96,7 @@ func TestNode_Close_HandsLeadershipOver(t *testing.T) {
 	e.stop(old)
 	i := (old + 1) % 3
 	e.must(i, "/after")
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("the next write took %v, as long as an election", took)
 	}
 	if next := e.leader(); next == old {
