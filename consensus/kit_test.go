@@ -226,7 +226,7 @@ func (e *testEnsemble) wipe(i int) {
 	e.nodes[i].dir = filepath.Join(e.t.TempDir(), "new")
 }
 
-// leader waits for one that the others follow, leaving some servers aside.
+// leader waits for one that the others follow, leaving some servers aside, and those that are halted.
 func (e *testEnsemble) leader(without ...int) int {
 	e.t.Helper()
 	found := -1
@@ -237,6 +237,9 @@ func (e *testEnsemble) leader(without ...int) int {
 				continue
 			}
 			s := x.Status()
+			if s.Halt != nil {
+				continue
+			}
 			if s.Leader == state.NoServer || found >= 0 && int(s.Leader) != found {
 				return false
 			}
