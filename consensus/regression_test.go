@@ -341,7 +341,11 @@ func TestRegression_LargeEntries_LogStaysShort(t *testing.T) {
 // server had no limit there, and filled the small one. An observer's own limit counts for its clients only.
 func TestRegression_TreeLimit_SmallestOfTheVoters(t *testing.T) {
 	limits := []int64{0, 5000, 7000, 300}
-	e := prepare(t, 4, func(c *Config) { c.TreeLimit = limits[c.ID] })
+	e := prepare(t, 4, func(c *Config) {
+		if c.TreeLimit = limits[c.ID]; c.ID != 0 { // only server 0 leads without being asked to
+			c.ElectionTimeout = 10 * time.Second
+		}
+	})
 	e.servers[3].Voter = false
 	for i := range e.nodes {
 		e.mustStart(i)
