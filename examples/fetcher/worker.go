@@ -46,7 +46,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server, ended := &http.Server{Handler: w, ReadHeaderTimeout: time.Second}, make(chan error)
+	server, ended := &http.Server{Handler: w, ReadHeaderTimeout: 5 * time.Second}, make(chan error)
 	go func() {
 		err := server.Serve(listener)
 		cancel()

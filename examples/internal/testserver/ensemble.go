@@ -28,6 +28,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
 	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
@@ -59,15 +60,15 @@ func settings(tb testing.TB) (all []map[string]string, connect string) {
 			"ZK_LITE_MAX_CLIENT_CNXNS":    "0", // all clients of a test have one address
 			"ZK_LITE_TICK_TIME":           "100ms",
 			"ZK_LITE_SYNC_LIMIT":          "50", // five seconds: a loaded machine is no dead server
-			"ZK_LITE_MIN_SESSION_TIMEOUT": SessionTimeout.String(), "ZK_LITE_MAX_SESSION_TIMEOUT": "1m",
+			"ZK_LITE_MIN_SESSION_TIMEOUT": ChildSessionTimeout.String(), "ZK_LITE_MAX_SESSION_TIMEOUT": "1m",
 		})
 	}
 	return all, strings.Join(addresses, ",")
 }
 
 // SessionTimeout is that of all clients: short, because tests wait for sessions to
-// expire, and long enough for a loaded machine.
-const SessionTimeout = time.Second
+// expire, and long enough for a loaded machine, on which a client may not run for seconds.
+const SessionTimeout = 4 * time.Second
 
 // Process imitates a process: it has its own session, and can be killed alone.
 type Process struct {
@@ -124,9 +125,9 @@ func (p *Process) end(tb testing.TB) {
 	_ = p.Client.Close() // after Kill it cannot close its session, as intended
 }
 
-// Context returns a context that ends with the test, and after half a minute.
+// Context returns a context that ends with the test, and after wait.Patience.
 func Context(tb testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), wait.Patience)
 	tb.Cleanup(cancel)
 	return ctx
 }

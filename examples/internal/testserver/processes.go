@@ -19,8 +19,8 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/process"
 )
 
-// ChildSessionTimeout is that of the processes: longer than the one within a test,
-// because killed servers have to start again.
+// ChildSessionTimeout is that of the processes. It may be shorter than the one within a
+// test: a role that loses its session is started again.
 const ChildSessionTimeout = 2 * time.Second
 
 // childPatience bounds the tests with processes, on a machine that is busy.
@@ -51,7 +51,8 @@ func StartProcesses(tb testing.TB) *Processes {
 		p.servers = append(p.servers, nil)
 		p.StartServer(i)
 	}
-	c, err := client.Connect(ctx, p.connect, client.WithSessionTimeout(10*time.Second))
+	// No test waits for the end of this session, and each fails with it: it outlasts elections.
+	c, err := client.Connect(ctx, p.connect, client.WithSessionTimeout(30*time.Second))
 	if err != nil {
 		tb.Fatal(err)
 	}
