@@ -89,8 +89,8 @@ func (n *Node) takeOver(ctx context.Context, t *topic, epoch client.Version) err
 	if err := multi.Commit(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(n.Log, "%s: is the primary of %s, epoch %d\n", n.ID, t.name, set.Stat.Version)
 	t.follow(set.Stat.Version) // until the cache shows it
+	fmt.Fprintf(n.Log, "%s: is the primary of %s, epoch %d\n", n.ID, t.name, set.Stat.Version)
 	return nil
 }
 

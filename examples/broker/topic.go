@@ -23,7 +23,7 @@ const (
 )
 
 // copyTimeout bounds how long a primary waits for its backup. Then it looks for another.
-const copyTimeout = 2 * time.Second
+const copyTimeout = 5 * time.Second
 
 // Why a node refuses.
 var (
