@@ -149,16 +149,16 @@ func (s *Scheduler) look(ctx context.Context, now time.Time) {
 		return
 	case err == nil:
 		s.made.Add(1)
-		s.fault.Store(nil)
 		s.last.Store(now.Unix())
+		s.fault.Store(nil) // last: who sees that all is well finds the counters right
 		s.cfg.Logger.Info("backup taken and verified", "zxid", zxid, "took", time.Since(now))
 		return
 	case limited.Err() != nil:
 		err = fmt.Errorf("not done within backup.timeout, %v: %w", s.cfg.Timeout, err)
 	}
 	text := err.Error()
-	s.fault.Store(&text)
 	s.failed.Add(1)
+	s.fault.Store(&text)
 	s.retry = now.Add(min(retryAfter, s.cfg.Interval))
 	s.cfg.Logger.Error("a scheduled backup failed; it will be tried again", "error", err,
 		"last_good", time.Unix(s.last.Load(), 0).UTC())
