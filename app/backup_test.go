@@ -54,6 +54,7 @@ func TestServer_Backups_OneServerTakesThem(t *testing.T) {
 			break
 		}
 	}
+	e.Stop(running[0]) // which may be in the middle of a backup
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) == 0 || len(files) > 3 {
 		t.Fatalf("%q, %v", files, err)
