@@ -213,7 +213,7 @@ func (l *load) startHTTP(who, scheme string, hosts []string, files client.TLSFil
 	return l.start(who, func(ctx context.Context, id int) {
 		o := l.next(id)
 		var stat znode.Stat
-		last := wait.For(context.Background(), "an answer", wait.Patience, func() (err error) {
+		last := wait.For(ctx, "an answer", wait.Patience, func() (err error) {
 			url := scheme + "://" + hosts[at%len(hosts)]
 			if stat, o.Data, err = httpAsk(ctx, c, &o, url, who); errors.Is(err, errElsewhere) {
 				at++
