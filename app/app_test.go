@@ -55,7 +55,7 @@ func open(t *testing.T, o app.Options) *app.Server {
 
 func TestServer_Restart_KeepsData(t *testing.T) {
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	n := open(t, options(t, dir))
 	r, err := n.Server().Do(ctx, &state.Command{

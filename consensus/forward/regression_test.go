@@ -43,7 +43,7 @@ func TestRegression_Batcher_EndWakesWhoWaitsForRoom(t *testing.T) {
 			if ok {
 				t.Fatal("a batcher that has ended accepted a batch")
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(wait.Patience):
 			t.Fatalf("round %d: still waiting for room in a batcher that has ended", round)
 		}
 	}
