@@ -61,9 +61,16 @@ func newMachine(t *testing.T) *machine {
 	for i := 2; i <= 3; i++ {
 		m.peer(i)
 	}
-	m.options = doctor.Options{Version: "1.0.0", Memory: 1 << 30, Limits: doctor.DefaultLimits()}
+	m.options = doctor.Options{Version: "1.0.0", Memory: 1 << 30, Limits: patient()}
 	m.options.Limits.Sync, m.options.Limits.Free = time.Minute, 0 // whatever the disk of the tests
 	return m
+}
+
+// patient are limits for tests, in which no server that is asked is silent, and each may be slow.
+func patient() doctor.Limits {
+	l := doctor.DefaultLimits()
+	l.Answer = 30 * time.Second
+	return l
 }
 
 func (m *machine) path(name string) string { return filepath.Join(m.dir, name) }
@@ -350,7 +357,7 @@ func TestExamine_DiskInMemory(t *testing.T) {
 // A server that runs is asked, and so are the others.
 func TestExamine_Running(t *testing.T) {
 	e := zklitetest.Start(t, zklitetest.WithServers(3))
-	o := doctor.Options{Limits: doctor.DefaultLimits(), HTTP: []string{"http://" + e.HTTPAddrs()[1], "http://" + e.HTTPAddrs()[2]}}
+	o := doctor.Options{Limits: patient(), HTTP: []string{"http://" + e.HTTPAddrs()[1], "http://" + e.HTTPAddrs()[2]}}
 	o.Settings, _, _ = config.Load(nil, func(string) (string, bool) { return "", false })
 	o.Settings.MyID, o.Settings.DataDir, o.Settings.DataLogDir = 1, t.TempDir(), t.TempDir()
 	_, port, _ := net.SplitHostPort(e.HTTPAddrs()[0])
@@ -384,7 +391,7 @@ func TestExamine_Running(t *testing.T) {
 // The log knew why a server did not serve; the doctor said something else, of what followed from it.
 func TestRegression_Examine_SaysWhatTheServerWaitsFor(t *testing.T) {
 	tier.Seconds(t)
-	o := doctor.Options{Limits: doctor.DefaultLimits()}
+	o := doctor.Options{Limits: patient()}
 	o.Settings, _, _ = config.Load(nil, func(string) (string, bool) { return "", false })
 	s, port := &o.Settings, ports.Take(t, 8)
 	s.MyID, s.DataDir, s.Standalone = 1, t.TempDir(), false
