@@ -30,8 +30,8 @@ func TestHealthCheck_Late_IsKilledWithItsChildren(t *testing.T) {
 		}
 		ended <- err
 	}()
-	h := healthCheck{command: "exec 3> " + fifo + "; sleep 600 & echo late; wait", timeout: time.Second}
-	if err := h.check(t.Context()); err == nil || err.Error() != "no result within 1s: late" {
+	h := healthCheck{command: "exec 3> " + fifo + "; sleep 600 & echo late; wait", timeout: 5 * time.Second}
+	if err := h.check(t.Context()); err == nil || err.Error() != "no result within 5s: late" {
 		t.Errorf("the check's result is %v, want that there is none", err)
 	}
 	select {
@@ -71,7 +71,10 @@ func TestHealthCheck_HTTP(t *testing.T) {
 	for path, want := range map[string]string{
 		"/up": "", "/moved": "", "/full": "503 Service Unavailable: disk full xxx", "/late": "no result within 1s",
 	} {
-		h := healthCheck{url: s.URL + path, timeout: time.Second}
+		h := healthCheck{url: s.URL + path, timeout: time.Minute}
+		if path == "/late" {
+			h.timeout = time.Second
+		}
 		got := ""
 		if err := h.check(t.Context()); err != nil {
 			got = err.Error()
