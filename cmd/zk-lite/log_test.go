@@ -41,8 +41,10 @@ func TestLog_StartAndStop_NothingAboveInfo(t *testing.T) {
 func startAndStop(t *testing.T, n int) (all, started string) {
 	t.Helper()
 	var log output
-	e := zklitetest.Start(t, zklitetest.WithServers(n), zklitetest.WithLogger(
-		slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))))
+	e := zklitetest.Start(t, zklitetest.WithServers(n),
+		// A server that stands still for a fraction of a second, as it stops or before, is not out of touch.
+		zklitetest.WithSetting("minSessionTimeout", "60000"), zklitetest.WithSetting("syncLimit", "150"),
+		zklitetest.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))))
 	started = log.String()
 	e.Stop(0)
 	return log.String(), started
