@@ -23,14 +23,15 @@ func localSessions(t *testing.T) *cluster.Ensemble {
 // has reports whether a server knows a session, and whether as a local one.
 func has(t *testing.T, s *cluster.Server, id znode.SessionID) (known, local bool) {
 	t.Helper()
-	text, err := s.FourLetter("dump")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, after, ok := strings.Cut(text, "Global Sessions(")
-	if !ok {
-		t.Fatalf("dump of server %d: %q", s.ID, text)
-	}
+	var before, after string
+	wait.Succeeds(t, "a server tells its sessions", func() error { // on a busy machine it may lose contact for a moment
+		text, err := s.FourLetter("dump")
+		ok := false
+		if before, after, ok = strings.Cut(text, "Global Sessions("); err != nil || !ok {
+			return fmt.Errorf("dump of server %d: %q, %w", s.ID, text, err)
+		}
+		return nil
+	})
 	after, _, _ = strings.Cut(after, "ephemeral nodes dump:")
 	line := func(part, end string) bool { return strings.Contains(part, id.String()+end) }
 	local = line(before, "\n")
@@ -121,8 +122,8 @@ func TestLocalSessions_End(t *testing.T) {
 	home := e.Followers()[0]
 	other := e.Server(home.ID%3 + 1)
 
+	began := time.Now() // before the server's time begins
 	short := home.Connect(t, cluster.ConnectOptions{Timeout: time.Second})
-	began := time.Now()
 	short.Drop()
 	wait.Succeeds(t, "the short session expires", func() error {
 		if known, _ := has(t, home, short.Session.ID); known {
