@@ -61,9 +61,7 @@ func awaitHalt(t *testing.T, s *cluster.Server, kind string, words ...string) st
 	if want := fmt.Sprintf("halt_reason{reason=%q} 1", kind); !strings.Contains(string(text), want) {
 		t.Errorf("/metrics has no %s", want)
 	}
-	if !strings.Contains(s.Log(), "level=ERROR msg=\"halted: ") {
-		t.Errorf("server %d logs no error", s.ID)
-	}
+	wait.Until(t, "an error in the log", func() bool { return strings.Contains(s.Log(), "level=ERROR msg=\"halted: ") })
 	for _, w := range words {
 		if !strings.Contains(r.Reason, w) {
 			t.Errorf("server %d does not name %q: %s", s.ID, w, r.Reason)
@@ -75,7 +73,7 @@ func awaitHalt(t *testing.T, s *cluster.Server, kind string, words ...string) st
 
 // TestHalt_Removed: a removed server reports it, and its clients continue elsewhere, with their sessions.
 func TestHalt_Removed(t *testing.T) {
-	e := start(t, 3, cluster.Options{})
+	e := start(t, 3, cluster.Options{Config: map[string]string{"syncLimit": patientSync}})
 	l := startLoad(t, e, "/removed")
 	l.waitProgress(50)
 	removed := e.Followers()[0]

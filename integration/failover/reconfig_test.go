@@ -18,7 +18,7 @@ import (
 // startSix runs three servers with reconfig, and has three more that they do not know.
 func startSix(t *testing.T, config map[string]string) *cluster.Ensemble {
 	t.Helper()
-	config["reconfigEnabled"] = "true"
+	config["reconfigEnabled"], config["syncLimit"] = "true", patientSync
 	return start(t, 6, cluster.Options{First: 3, Config: config})
 }
 
@@ -89,6 +89,12 @@ func TestReconfig_ThreeByThreeOthers(t *testing.T) {
 			old, fresh := e.Servers()[:3], e.Servers()[3:]
 			for _, s := range fresh {
 				s.Start()
+			}
+			for _, s := range fresh { // a reconfiguration gives servers five seconds to connect
+				wait.Succeeds(t, "an answer of a new server", func() error {
+					_, err := askReady(s)
+					return err
+				})
 			}
 			leader, followers := e.Leader(), []*cluster.Server{}
 			for _, s := range old {
@@ -164,8 +170,8 @@ func TestReconfig_Refused(t *testing.T) {
 	}
 	// A majority of the new voters does not run.
 	absent := strings.ReplaceAll(lines(e.Server(1), e.Server(4), e.Server(5)), "\n", ",")
+	other := super(t, e.Server(2)) // before, since it gives up after five seconds
 	call := super(t, e.Server(1)).Send(wire.OpReconfig, &wire.ReconfigRequest{NewMembers: &absent, CurConfigID: -1})
-	other := super(t, e.Server(2))
 	wait.Succeeds(t, "another one is refused meanwhile", func() error {
 		if _, err := other.Do(wire.OpReconfig, &wire.ReconfigRequest{CurConfigID: 1}); !errors.Is(err, znode.ErrReconfigInProgress) {
 			return fmt.Errorf("%v, want %w", err, znode.ErrReconfigInProgress)
