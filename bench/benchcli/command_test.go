@@ -137,7 +137,8 @@ func TestFailover_LeaderStops(t *testing.T) {
 	hosts, stop := start(t, 3)
 	cfg := load.Default()
 	cfg.Hosts, cfg.Connections, cfg.WarmUp = hosts, 12, 0
-	cfg.Mix, cfg.Duration = load.Mix{{Op: load.Set, Weight: 1}}, time.Second
+	// Time for the leader to stop, which a busy machine needs before its clients are dropped.
+	cfg.Mix, cfg.Duration = load.Mix{{Op: load.Set, Weight: 1}}, 5*time.Second
 	var leader int
 	res, err := load.Failover(t.Context(), cfg, func(ctx context.Context) (string, error) {
 		var err error

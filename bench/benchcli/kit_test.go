@@ -19,6 +19,7 @@ import (
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/bench/load"
 	"github.com/zk-lite/zk-lite/internal/testkit/ports"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 
 	"github.com/spf13/pflag"
 )
@@ -116,12 +117,16 @@ func bench(t *testing.T, hosts []string, args ...string) (stdout, stderr string,
 // znodes is how many znodes a server has.
 func znodes(t *testing.T, host string) string {
 	t.Helper()
-	text, err := load.FourLetter(t.Context(), host, "mntr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(text, "zk_znode_count\t")
-	count, _, _ := strings.Cut(rest, "\n")
+	var count string
+	wait.Succeeds(t, "the count of znodes", func() error { // on a busy machine a server may not serve for a moment
+		text, err := load.FourLetter(t.Context(), host, "mntr")
+		_, rest, ok := strings.Cut(text, "zk_znode_count\t")
+		if err != nil || !ok {
+			return fmt.Errorf("%q, %w", text, err)
+		}
+		count, _, _ = strings.Cut(rest, "\n")
+		return nil
+	})
 	return count
 }
 
