@@ -18,7 +18,8 @@ import (
 	"github.com/zk-lite/zk-lite/server/changes"
 )
 
-// coordinator is a client with a session of its own.
+// coordinator is a client with a session of its own. It has the longest timeout that there is: between its requests
+// nothing keeps the session alive.
 type coordinator struct {
 	*client
 	id string
@@ -27,7 +28,7 @@ type coordinator struct {
 func newCoordinator(t testing.TB, url string) *coordinator {
 	t.Helper()
 	c := newClient(t, url)
-	a := c.post("/v1/sessions", `{"timeout": "10s"}`).want(201)
+	a := c.post("/v1/sessions", `{"timeout": "1m"}`).want(201)
 	proof := "Zk-Session: " + a.text("id") + "." + a.text("secret")
 	t.Cleanup(func() {
 		// Not with the test's context, which has ended by now.

@@ -191,7 +191,7 @@ func (a *answer) did() (all []string) {
 func TestRevert(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	r := root(t, c)
-	_, holder := c.session("10s")
+	_, holder := c.session("1m")
 	alice := c.with(basic("alice:a"))
 	alice.post(r+"/gone?acl=auth::cdrwa,world:anyone:cdr", "gone").want(201)
 	c.post(r+"/gone/below?mode=container", "/w==").want(201)

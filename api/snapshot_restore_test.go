@@ -77,7 +77,7 @@ func TestRestore_UnderLoad(t *testing.T) {
 	c.post("/v1/znodes/busy/same", "x").want(201)
 	same := c.get("/v1/znodes/app/dir0/z0").want(200).header.Get("Etag")
 	changed := c.get("/v1/znodes/app/dir1/z1").want(200).header.Get("Etag")
-	_, live := c.session("30s")
+	_, live := c.session("1m")
 	live.post("/v1/znodes/app/dir0/live?mode=ephemeral", "").want(201)
 	file := takeBackup(c)
 
