@@ -70,7 +70,7 @@ func TestCommands_TellTheState(t *testing.T) {
 	v.has("current_config.1.election_addresses.0", fmt.Sprintf("127.0.0.1:%d", p.ElectionPort))
 	v.has("current_config.1.client_address", fmt.Sprintf("127.0.0.1:%d", p.ClientPort))
 	c.get("/commands/conf").want(200).has("tick_time", 100).has("server_id", i+1).
-		has("min_session_timeout", 1000).has("max_session_timeout", 60000)
+		has("min_session_timeout", int(minTimeout.Milliseconds())).has("max_session_timeout", 60000)
 	c.get("/commands/env").want(200).has("command", "environment").contains("go.version")
 }
 

@@ -51,6 +51,12 @@ func uniqueName(t testing.TB) string {
 // for a second is not taken for dead, and its clients not sent away.
 func patient(s *config.Settings) { s.Consensus.ElectionTimeout = 3 * time.Second }
 
+// minTimeout is the shortest timeout of a session.
+const minTimeout = 6 * time.Second
+
+// brisk lets sessions expire soon. It is for servers that stand alone, which are never without news of a leader.
+func brisk(s *config.Settings) { s.Server.MinSessionTimeout = time.Second }
+
 // sharedDir is where it has its data.
 var sharedDir string
 
@@ -106,8 +112,10 @@ func newEnsemble(tb fataler, n int, change ...func(*config.Settings)) *ensemble 
 		s.ClientPortAddress, s.ClientPort = "127.0.0.1", port[4*i+2]
 		s.AdminAddress, s.AdminPort = "127.0.0.1", port[4*i+3]
 		s.Server.Tick = 100 * time.Millisecond
-		s.SyncLimit = 25
-		s.Server.MinSessionTimeout, s.Server.MaxSessionTimeout = time.Second, time.Minute
+		// A server without news of its leader ends streams and waits after half of the shortest session timeout, or
+		// after syncLimit ticks if they are fewer. It must not do so when it gets no processor for a second or two.
+		s.SyncLimit, s.Consensus.ElectionTimeout = 30, 2*time.Second
+		s.Server.MinSessionTimeout, s.Server.MaxSessionTimeout = minTimeout, time.Minute
 		s.Consensus.Autopilot.StableTime = time.Second
 		s.Server.ExtendedTypes, s.Server.EnforceQuota = true, true
 		s.Auth.SuperDigest = superDigest

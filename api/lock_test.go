@@ -117,13 +117,13 @@ func TestLock_WaitNot(t *testing.T) {
 // A client that waits lives: the request keeps a session alive that is shorter than the wait.
 func TestLock_WaitKeepsTheSession(t *testing.T) {
 	tier.Seconds(t)
+	t.Parallel()
 	e := shared()
 	target, _ := queueURL(t, "locks")
 	a := newCoordinator(t, e.urls[0])
 	a.post(target, "").want(200)
-	s := newClient(t, e.urls[1]).post("/v1/sessions", `{"timeout": "1s"}`).want(201).has("timeout", "1s")
-	b := newClient(t, e.urls[1]).with("Zk-Session: " + s.text("id") + "." + s.text("secret"))
-	w := b.post(target+"?wait=4s", "").want(202).has("position", 1)
+	_, b := newClient(t, e.urls[1]).session(minTimeout.String())
+	w := b.post(target+"?wait=9s", "").want(202).has("position", 1)
 	b.post(target+"?wait=1ms&ticket="+w.text("ticket"), "").want(202)
 	// And one that no longer waits does not.
 	eventually(t, "the place goes with the session", func() bool {

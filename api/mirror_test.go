@@ -70,7 +70,7 @@ func TestMirror_ReadsOnly(t *testing.T) {
 func TestMirror_LeaderDies(t *testing.T) {
 	tier.Seconds(t)
 	t.Parallel()
-	e := fresh(t, 3)
+	e := fresh(t, 3, patient)
 	zk := replica.New(znode.NewTree(), session.NewTable(), 5<<32)
 	var txns [][]byte
 	for i := range 300 {

@@ -9,7 +9,7 @@ import (
 
 // A mirror is begun and ended at any server, and the leader says how it stands.
 func TestMirrors_BeginAndEnd(t *testing.T) {
-	e := fresh(t, 3)
+	e := fresh(t, 3, patient)
 	origin, err := net.Listen("tcp", "127.0.0.1:0") // silent: no ZooKeeper answers there
 	if err != nil {
 		t.Fatal(err)
