@@ -20,7 +20,7 @@ func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Bool
 	srv := shared().nodes[0].Server()
-	_, url := serveReplaced(t, shared().nodes[0], faulty{Server: srv, serving: func() bool { return !lost.Load() && srv.Serving() }})
+	d, url := serveReplaced(t, shared().nodes[0], faulty{Server: srv, serving: func() bool { return !lost.Load() && srv.Serving() }})
 	lock, _ := queueURL(t, "locks")
 	election, _ := queueURL(t, "elections")
 	holder, waiter := newCoordinator(t, shared().urls[0]), newCoordinator(t, url)
@@ -33,9 +33,8 @@ func TestRegression_NotServing_EndsWhatWaits(t *testing.T) {
 	observer.next("leader")
 	poll := waiter.later("GET", "/v1/watches/nothing?wait=1m", "")
 	queued := waiter.later("POST", lock+"?wait=1m", "")
-	eventually(t, "the waiter is in the queue", func() bool {
-		return holder.get(lock).field("length") == 1.0
-	})
+	eventually(t, "all five wait", func() bool { n, _ := d.Core().Long.Open(); return n == 5 })
+	holder.get(lock+"?consistency=linearizable").want(200).has("length", 1)
 
 	lost.Store(true)
 	for _, s := range []*stream{watch, events} {
