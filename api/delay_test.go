@@ -64,15 +64,16 @@ func TestLockDelay_HTTP(t *testing.T) {
 
 // A stream of an election has no leader during the delay.
 func TestLockDelay_Observed(t *testing.T) {
-	target, _ := queueURL(t, "elections")
+	target, path := queueURL(t, "elections")
 	alice, bob := newCoordinator(t, shared().urls[0]), newCoordinator(t, shared().urls[1])
-	alice.post(target+"?lock_delay=300ms", "alice").want(200)
+	alice.post(target+"?lock_delay=1h", "alice").want(200)
 	observer := observeElection(newClient(t, shared().urls[0]), target) // which has what alice was told
 	observer.next("alice")
 	next := bob.later("POST", target+"?wait=30s", "bob")
 	wait.Until(t, "bob waits", func() bool { return len(bob.get(target).field("candidates").([]any)) == 1 })
 	alice.delete("/v1/sessions/" + alice.id).want(204)
 	observer.next("")
+	bob.delete("/v1/znodes" + path + "/lock-delay").want(204) // now that it was seen
 	ticket := (<-next).want(200).text("ticket")
 	observer.next("bob")
 	bob.delete(target + "/" + ticket).want(204)
