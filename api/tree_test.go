@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // treeLines are the lines of a subtree. The last must say that it is complete, and how many there are.
@@ -174,22 +176,29 @@ func TestTree_List_Parameters(t *testing.T) {
 // clients that have gone.
 func TestTree_Large_WritersDoNotWait(t *testing.T) {
 	const znodes, data = 100_000, 64
-	c := newClient(t, fresh(t, 1).urls[0])
+	e := fresh(t, 1)
+	c := newClient(t, e.urls[0])
 	r := root(t, c)
 	dir := strings.TrimPrefix(r, "/v1/znodes")
-	all := func(op, text string) {
+	// HTTP would take some times as long, and the client that reads nothing is cut off after half a minute.
+	all := func(op state.Op, text string) {
 		t.Helper()
-		var ops []string
+		multi := &state.Command{Op: state.OpMulti}
 		for i := range znodes {
-			value := strings.Repeat(text, data)
-			ops = append(ops, fmt.Sprintf(`{"op":"%s","path":"%s/%06d","data":"%s"}`, op, dir, i, value))
-			if len(ops) == 5000 {
-				c.transaction(ops)
-				ops = ops[:0]
+			multi.Ops = append(multi.Ops, state.Command{
+				Op: op, Path: fmt.Sprintf("%s/%06d", dir, i), Data: bytes.Repeat([]byte(text), data),
+				ACL: znode.OpenACL, Version: znode.AnyVersion,
+			})
+			if len(multi.Ops) < 5000 {
+				continue
 			}
+			if x, err := e.nodes[0].Server().Do(t.Context(), multi); err != nil || x.Code != znode.OK {
+				t.Fatalf("a transaction ends with %v, error %v, want success", x.Code, err)
+			}
+			multi = &state.Command{Op: state.OpMulti}
 		}
 	}
-	all("create", "a")
+	all(state.OpCreate, "a")
 	before := heap()
 	open := func() *http.Response {
 		t.Helper()
@@ -206,7 +215,7 @@ func TestTree_Large_WritersDoNotWait(t *testing.T) {
 	if err != nil || !strings.Contains(first, `"znodes":100001`) {
 		t.Fatalf("the first line is %q, error %v, want 100001 znodes", first, err)
 	}
-	all("set", "b")
+	all(state.OpSetData, "b")
 	during := heap()
 	c.get(r+"?tree").problem(429, "THROTTLEDOP").contains("searches and trees")
 	c.with("Accept: text/event-stream").get(feedOf(r) + "?list").want(429)
@@ -229,7 +238,7 @@ func TestTree_Large_WritersDoNotWait(t *testing.T) {
 		})
 	}
 	eventually(t, "an end of the last", func() bool { return c.once("GET", r+"?tree").status == 200 })
-	all("set", "c") // in place of what the snapshot has kept
+	all(state.OpSetData, "c") // in place of what the snapshot has kept
 	after := heap()
 	t.Logf("heap before %d MB, while the client waits %d MB, afterwards %d MB", before>>20, during>>20, after>>20)
 	// Old and new values, and a pointer, a number and a copy for each znode, are at most 400 bytes each.
