@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/app/config"
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 )
 
@@ -20,8 +22,11 @@ func (a *answer) staleness() time.Duration {
 
 // A read with max_stale asks the leader only if the server does not know that its state is that new.
 func TestMaxStale_AsksOnlyWhenNeeded(t *testing.T) {
-	e := fresh(t, 1)
+	e := fresh(t, 1, func(s *config.Settings) { s.Consensus.CheckInterval = 0 }) // each check takes an entry
 	c := newClient(t, e.urls[0])
+	eventually(t, "the server has published itself, which takes one, too", func() bool {
+		return operator(t, c.url).get("/v1/cluster").want(200).field("level") == float64(state.MaxLevel)
+	})
 	c.post("/v1/znodes/a", "x").want(201)
 	index := func() uint64 { return e.nodes[0].Server().Status().AppliedIndex }
 	before := index()
