@@ -12,22 +12,30 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // A connection that a browser had opened in advance made a server's stop wait for more than five seconds.
 func TestRegression_Shutdown_UnusedConnectionsDoNotMatter(t *testing.T) {
-	d, url := serve(t, shared().nodes[0])
-	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
+	stop := func() error {
+		d, url := serve(t, shared().nodes[0])
+		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		eventually(t, "the server has the connection", func() bool { return d.Conns() == 1 })
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		return d.Shutdown(ctx)
 	}
-	defer c.Close()
-	eventually(t, "the server has the connection", func() bool { return d.Conns() == 1 })
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	if err := d.Shutdown(ctx); err != nil {
-		t.Error(err)
+	var err error
+	for range 3 { // a busy machine may take three seconds for nothing, but not each time
+		if err = stop(); err == nil {
+			return
+		}
 	}
+	t.Error(err)
 }
 
 // A client that never pauses lost a request to a server that stopped: it was on its way when the idle connection
@@ -38,7 +46,8 @@ func TestRegression_Shutdown_NoRequestIsLost(t *testing.T) {
 		transport := &http.Transport{}
 		client := http.Client{Transport: transport}
 		ended := make(chan error, 1)
-		for i := range 200 {
+		begin := time.Now()
+		for i := 0; ; i++ {
 			if i == 100 {
 				go func() { ended <- d.Shutdown(t.Context()) }()
 			}
@@ -54,8 +63,8 @@ func TestRegression_Shutdown_NoRequestIsLost(t *testing.T) {
 			if resp.StatusCode != http.StatusOK {
 				t.Fatalf("request %d: %s", i, resp.Status)
 			}
-			if i == 199 {
-				t.Error("the server that stops keeps the connection")
+			if time.Since(begin) > wait.Patience {
+				t.Fatal("the server that stops keeps the connection")
 			}
 		}
 		transport.CloseIdleConnections()
