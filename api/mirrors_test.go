@@ -43,7 +43,9 @@ func TestMirrors_BeginAndEnd(t *testing.T) {
 	c.post("/v1/mirror", strings.Replace(from, "}", `,"restart":true}`, 1)).want(200).has("loads", 0)
 
 	c.delete("/v1/mirror").want(204)
-	c.get("/v1/mirror").want(200).has("state", "off")
+	eventually(t, "the leader has applied the end, too", func() bool {
+		return c.get("/v1/mirror").want(200).text("state") == "off"
+	})
 	c.post("/v1/znodes/a", "").want(201)
 	c.post("/v1/mirror", from).problem(409, "NOTEMPTY").contains("mirror into a new ensemble")
 	newClient(t, e.urls[0]).get("/v1/mirror").want(401)

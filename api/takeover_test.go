@@ -27,6 +27,9 @@ func TestTakeover_Refused(t *testing.T) {
 	c.get("/v1/takeover").want(200).has("ready", false).has("unmet.0.what", "nothing is mirrored")
 	c.post("/v1/takeover", `{"receipts":[]}`).want(404).contains("POST /v1/mirror begins one")
 	c.post("/v1/mirror", fmt.Sprintf(`{"from":["%s"]}`, origin.Addr())).want(200)
+	eventually(t, "the leader has applied the beginning, too", func() bool {
+		return c.get("/v1/mirror").want(200).text("state") != "off"
+	})
 	c.get("/v1/takeover").want(200).has("ready", false).has("unmet.0.what", "the state is not loaded").has("need", 1)
 	for doc, title := range map[string]string{
 		`{"receipts":[]}`:              "too few are fenced",
