@@ -39,7 +39,8 @@ func TestServer_WithoutQuorum(t *testing.T) {
 	e.stop(1)
 	eventually(t, "it is not ready", func() bool { return c.once("GET", "/readyz").status == 503 })
 	eventually(t, "it does not serve", func() bool {
-		return c.once("GET", "/readyz").json["status"] == "no leader with a majority is known"
+		a := c.once("GET", "/readyz")
+		return a.json["status"] == "no leader with a majority is known" && a.header.Get("Zk-Leader") == "none"
 	})
 	c.get("/livez").want(200)
 	for _, target := range []string{"/v1/znodes/a", "/v1/znodes/a?consistency=linearizable"} {
