@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/api/admin"
@@ -197,7 +198,8 @@ func TestCommands_StandsAlone(t *testing.T) {
 // The members that existing tools read have ZooKeeper's names, and count the ZooKeeper port's connections.
 func TestCommands_Connections(t *testing.T) {
 	e := fresh(t, 1)
-	zk, err := wire.Connect(t.Context(), fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort))
+	zk, err := wire.Connect(t.Context(), fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort),
+		wire.WithSessionTimeout(time.Minute)) // which pings seldom
 	if err != nil {
 		t.Fatal(err)
 	}
