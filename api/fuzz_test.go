@@ -32,12 +32,12 @@ func newFuzzer(f *testing.F) *fuzzer {
 // anything that differs from the OpenAPI document. It reads no streams.
 func (z *fuzzer) send(t *testing.T, method, target, headers, body string) {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", z.address, 5*time.Second)
+	conn, err := net.DialTimeout("tcp", z.address, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n%s",
 		method, target, len(body), headers, body)
 	if _, err := io.WriteString(conn, text); err != nil {

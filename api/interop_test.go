@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // waiter is another client's process in the queue of a lock or an election. It prints "queued"
@@ -56,7 +58,7 @@ func buildGoZookeeper(t testing.TB) (program string) {
 func startWaiter(t testing.TB, name, program string, args ...string) *waiter {
 	t.Helper()
 	// Not with the test's context, which ends before the clean-up.
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	cmd := exec.CommandContext(ctx, program, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -100,7 +102,7 @@ func (k *waiter) expect(want string) {
 		if got != want {
 			k.Fatalf("%s says %q, want %q", k.name, got, want)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(wait.Patience):
 		k.Fatalf("%s does not say %q", k.name, want)
 	}
 }
@@ -225,7 +227,7 @@ func (c *curl) held() {
 		if status != "200" {
 			c.Fatalf("curl waits, and gets %s", status)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(wait.Patience):
 		c.Fatal("curl does not get the lock")
 	}
 }

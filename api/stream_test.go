@@ -304,7 +304,7 @@ func TestServer_Shutdown_EndsStreams(t *testing.T) {
 	polled := make(chan *answer)
 	go func() { polled <- c.at(url).get(w + "?wait=1m&since=" + s.id) }()
 	eventually(t, "all are open", func() bool { n, _ := d.Core().Long.Open(); return n == 3 })
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := d.Shutdown(ctx); err != nil {
 		t.Fatal(err)
