@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/rawconn"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // Bytes that the other end has not taken are visible until it has: of a connection of package net, and of one as
@@ -41,23 +42,18 @@ func testTaken(t *testing.T, wrap func(net.Listener) net.Listener) {
 	if !Taken(r, 0) {
 		t.Error("nothing was sent, and nothing is missing")
 	}
-	conn.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
-	sent, err := io.CopyN(conn, zeros{}, 64<<20)
-	if err == nil {
-		t.Fatalf("%d bytes were sent to nobody", sent)
-	}
-	if Taken(r, 0) {
-		t.Error("nobody reads, and all was taken")
-	}
+	wait.Until(t, "more than is taken, since nobody reads", func() bool {
+		conn.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
+		if sent, err := io.CopyN(conn, zeros{}, 64<<20); err == nil {
+			t.Fatalf("%d bytes were sent to nobody", sent)
+		}
+		return !Taken(r, 0)
+	})
 	if !Taken(r, time.Hour) {
 		t.Error("something was acknowledged within the hour")
 	}
 	go func() { _, _ = io.Copy(io.Discard, client) }()
-	for end := time.Now().Add(10 * time.Second); !Taken(r, 0); {
-		if time.Now().After(end) {
-			t.Fatal("all was read, and something is missing")
-		}
-	}
+	wait.Until(t, "nothing to be missing, since all was read", func() bool { return Taken(r, 0) })
 }
 
 type zeros struct{}
