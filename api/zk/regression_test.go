@@ -43,7 +43,7 @@ func TestRegression_SetWatches_NeverFailsInSilence(t *testing.T) {
 	for i := range paths {
 		paths[i] = fmt.Sprintf("/%090d", i)
 	}
-	c := k.connect()
+	c := patient(k)
 	c.want(znode.OK, wire.OpSetWatches, &wire.SetWatchesRequest{ExistWatches: paths}) // 2.8 MB
 	many := k.connect()
 	many.send(wire.OpSetWatches, &wire.SetWatchesRequest{ExistWatches: append(paths, "/one/more")})

@@ -54,8 +54,8 @@ func TestZKP_Local_ReconnectClosesTheOldConnection(t *testing.T) {
 	k := start(t, local(false))
 	c := k.connect()
 	c.create("/a", "")
-	d := k.dial().connect(wire.ConnectRequest{TimeoutMillis: 3000, SessionID: c.id, Password: c.password})
-	if d.id != c.id || !bytes.Equal(d.password, c.password) || d.timeout != 3000 {
+	d := k.dial().connect(wire.ConnectRequest{TimeoutMillis: 30_000, SessionID: c.id, Password: c.password})
+	if d.id != c.id || !bytes.Equal(d.password, c.password) || d.timeout != 30_000 {
 		t.Errorf("session %s of %d ms became %s of %d ms", c.id, c.timeout, d.id, d.timeout)
 	}
 	c.closed()

@@ -92,13 +92,13 @@ func TestZKP_Session_ReconnectClosesTheOldConnection(t *testing.T) {
 	c := k.connect()
 	c.want(znode.OK, wire.OpCreate, create("/e", "", znode.Ephemeral))
 	d := k.dial().connect(wire.ConnectRequest{
-		TimeoutMillis: 3000, SessionID: c.id, Password: c.password,
+		TimeoutMillis: 30_000, SessionID: c.id, Password: c.password,
 	})
 	if d.id != c.id || !bytes.Equal(d.password, c.password) {
 		t.Errorf("session %s became %s", c.id, d.id)
 	}
-	if d.timeout != 3000 { // 7. with a new timeout
-		t.Errorf("timeout %d, want 3000", d.timeout)
+	if d.timeout != 30_000 { // 7. with a new timeout
+		t.Errorf("timeout %d, want 30000", d.timeout)
 	}
 	c.closed()
 	if s := d.stat("/e"); s.EphemeralOwner != d.id {
@@ -130,7 +130,7 @@ func TestZKP_Session_CreateAndCloseTakeAZxidEach(t *testing.T) {
 // 10. Requests after the ConnectRequest are served when the session exists.
 func TestZKP_Session_RequestsBehindConnectAreServed(t *testing.T) {
 	c := start(t).dial()
-	q := wire.ConnectRequest{TimeoutMillis: 1000, Password: make([]byte, 16)}
+	q := wire.ConnectRequest{TimeoutMillis: briskMillis, Password: make([]byte, 16)}
 	b := frame(q.Append(nil))
 	b = wire.AppendRequest(b, wire.RequestHeader{Xid: 1, Type: wire.OpCreate},
 		create("/a", "", znode.Ephemeral))
@@ -152,14 +152,15 @@ func TestZKP_Session_RequestsBehindConnectAreServed(t *testing.T) {
 // closes the connection without a packet.
 func TestZKP_Session_SilenceExpires(t *testing.T) {
 	k := start(t)
-	c := k.dial().connect(wire.ConnectRequest{TimeoutMillis: 200})
-	c.want(znode.OK, wire.OpCreate, create("/e", "", znode.Ephemeral))
 	watcher := k.connect()
-	watcher.want(znode.OK, wire.OpExists, &wire.ExistsRequest{Path: "/e", Watch: true})
+	watcher.want(znode.OK, wire.OpAddWatch, &wire.AddWatchRequest{Path: "/e", Mode: wire.AddWatchPersistent})
+	c := k.dial().connect(wire.ConnectRequest{TimeoutMillis: 1000})
+	c.want(znode.OK, wire.OpCreate, create("/e", "", znode.Ephemeral))
+	watcher.event(znode.EventCreated, "/e")
 	c.closed()
 	watcher.event(znode.EventDeleted, "/e")
 	x := k.dial().shake(wire.ConnectRequest{
-		TimeoutMillis: 200, SessionID: c.id, Password: c.password,
+		TimeoutMillis: 1000, SessionID: c.id, Password: c.password,
 	})
 	if x.TimeoutMillis != 0 || x.SessionID != 0 {
 		t.Errorf("expired session: %+v", x)

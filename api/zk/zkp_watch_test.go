@@ -203,7 +203,7 @@ func TestZKP_Watch_DiesWithTheConnection(t *testing.T) {
 	c.create("/a", "")
 	w.want(znode.OK, wire.OpGetData, &wire.GetDataRequest{Path: "/a", Watch: true})
 	d := k.dial().connect(wire.ConnectRequest{
-		TimeoutMillis: 1000, SessionID: w.id, Password: w.password})
+		TimeoutMillis: briskMillis, SessionID: w.id, Password: w.password})
 	w.closed()
 	c.want(znode.OK, wire.OpSetData, set("/a"))
 	d.fence()
