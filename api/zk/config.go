@@ -53,6 +53,7 @@ type Config struct {
 	MaxRequests      int                      // that wait for their result (requestThrottleLimit); 0: no bound
 	HandshakeTimeout time.Duration            // for a connection without session; 0: 10 s
 	WriteTimeout     time.Duration            // for a write to make progress; 0: DefaultWriteTimeout
+	LeaveTimeout     time.Duration            // for a client to be sent away when the server stops; 0: 1 s
 
 	Reconfig  bool // reconfig is answered (reconfigEnabled)
 	MinVoters int  // that a reconfig must leave
@@ -121,6 +122,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = DefaultWriteTimeout
+	}
+	if c.LeaveTimeout <= 0 {
+		c.LeaveTimeout = defaultLeaveTimeout
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -25,8 +25,8 @@ const (
 	// quietTime is how long a client must have been silent before its connection is closed, when this server stops. One
 	// that sends requests is disconnected with a reply: its next request is not on its way then.
 	quietTime = 20 * time.Millisecond
-	// leaveLimit bounds the whole, for a client that never pauses and for requests that no leader answers.
-	leaveLimit = time.Second
+	// defaultLeaveTimeout bounds the whole, for a client that never pauses and for requests that no leader answers.
+	defaultLeaveTimeout = time.Second
 )
 
 // endReason returns why a connection has ended: why, if this server has ended it.
@@ -141,7 +141,7 @@ func (c *conn) leave(r server.Reason) {
 		return
 	}
 	_ = c.net.SetReadDeadline(time.Now()) // the reader looks at leaving
-	time.AfterFunc(leaveLimit, func() { c.out.end(r.String()) })
+	time.AfterFunc(c.listener.cfg.LeaveTimeout, func() { c.out.end(r.String()) })
 }
 
 // leaveNow is called by the reader when its client is to leave and no whole frame waits. It reports whether it has

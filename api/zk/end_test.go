@@ -11,6 +11,9 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
+// neverHurried is the option of a server that cuts off no client that it sends away, however busy the machine is.
+func neverHurried(_ *serverConfig, z *zkConfig) { z.LeaveTimeout = patience }
+
 // leave stops the listener; the returned function waits for the end of that.
 func (k *kit) leave() (wait func()) {
 	ended := make(chan error, 1)
@@ -41,7 +44,7 @@ func (c *client) goAway() {
 
 // A planned stop failed one request of each connection: what had been read was not answered.
 func TestRegression_Leave_AnswersWhatItHasRead(t *testing.T) {
-	k := start(t)
+	k := start(t, neverHurried)
 	c, idle := k.connect(), k.connect()
 	release := k.log.block()
 	const n = 50
@@ -71,7 +74,7 @@ func TestRegression_Leave_AnswersWhatItHasRead(t *testing.T) {
 // elsewhere.
 func TestLeave_ClientThatNeverPauses_KnowsWhatHasHappened(t *testing.T) {
 	for range 20 {
-		k := start(t)
+		k := start(t, neverHurried)
 		c := k.connect()
 		sent, answered := 0, 0
 		var wait func()
