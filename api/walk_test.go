@@ -110,7 +110,8 @@ func (w *walk) run() []string {
 		fmt.Fprintf(&script, "%s\nprintf '%s'\n", c.text, mark)
 		fmt.Fprintf(&script, "curl -s -X POST %s >/dev/null\n", strings.Join(syncs, " "))
 	}
-	text := script.String()
+	// A reader sees a stream for a second. On a busy machine its events may need more; the next mark comes after five.
+	text := strings.ReplaceAll(script.String(), "--max-time 1 ", "--max-time 4 ")
 	for i, url := range w.e.urls {
 		text = strings.ReplaceAll(text, fmt.Sprintf("localhost:%d", 8080+i), strings.TrimPrefix(url, "http://"))
 	}
