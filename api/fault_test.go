@@ -505,9 +505,10 @@ func TestRegression_Bodies_HalfSentMakeRoom(t *testing.T) {
 		for range 20 {
 			conns = append(conns, halfSent(t, url, address, fmt.Sprint("Content-Length: ", size-1), size-2))
 		}
+		// All others must have been read by now: one that is read later would push out an honest one.
 		eventually(t, "an address has its half, and no more", func() bool {
 			n := d.Core().BodyBytes()
-			return n <= 8*size && n >= 3*size
+			return n <= 8*size && n >= 3*size && d.Conns() <= 8
 		})
 	}
 	for _, address := range []string{"127.0.0.1", "127.0.0.2"} {
