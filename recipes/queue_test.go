@@ -286,20 +286,19 @@ func TestPriorityQueue_Take_LowestFirst(t *testing.T) {
 func TestDelayQueue_Take_WhenDue(t *testing.T) {
 	k := newKit(t)
 	q := recipes.NewDelayQueue(k.connect(), k.path("q"))
-	now := time.Now()
-	due := now.Add(400 * time.Millisecond)
-	k.must(q.Put(k.ctx, due, []byte("later")))
-	k.must(q.Put(k.ctx, now.Add(time.Hour), []byte("much later")))
+	k.must(q.Put(k.ctx, time.Now().Add(time.Hour), []byte("much later")))
 	k.must(q.Put(k.ctx, time.UnixMilli(0x12345), []byte("at once")))
 	k.wantErr(q.Put(k.ctx, time.UnixMilli(0), nil), client.ErrBadArguments)
-	exists, _, err := k.connect().Exists(k.ctx, k.path("q/queue-|00012345|0000000002"))
+	exists, _, err := k.connect().Exists(k.ctx, k.path("q/queue-|00012345|0000000001"))
 	k.must(err)
 	if !exists {
-		t.Error("there is no queue-|00012345|0000000002, want Curator's name")
+		t.Error("there is no queue-|00012345|0000000001, want Curator's name")
 	}
 	if got := k.takeAll(q); got != "at once" {
 		t.Errorf("the items that are due are %q, want \"at once\"", got)
 	}
+	due := time.Now().Add(400 * time.Millisecond)
+	k.must(q.Put(k.ctx, due, []byte("later")))
 	item, err := q.Take(k.ctx)
 	k.must(err)
 	if string(item.Data) != "later" || item.Due().Before(due) || time.Now().Before(item.Due()) {
