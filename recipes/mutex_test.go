@@ -14,8 +14,9 @@ import (
 	"github.com/zk-lite/zk-lite/recipes"
 )
 
-// quick is a session timeout for tests that wait for one to pass.
-var quick = client.WithSessionTimeout(time.Second)
+// quick is a session timeout for tests that wait for one to pass. It is longer than a loaded machine keeps a client from
+// its pings: the session must live until the test cuts the client off.
+var quick = client.WithSessionTimeout(4 * time.Second)
 
 // Waiters get the mutex in the order in which they asked, each with a higher
 // token.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
@@ -97,7 +96,7 @@ func TestRWMutex_Release_WakesOneWriter(t *testing.T) {
 // would otherwise be down for minutes at every hiccup (AURORA-1840).
 func TestElection_Campaign_BlipsCostNoLeadership(t *testing.T) {
 	k := newKit(t)
-	c, tap := k.connectTapped(client.WithSessionTimeout(30 * time.Second)) // not to be lost
+	c, tap := k.connectTapped()
 	_, leading := k.candidate(c, "leader", 1)
 	term := k.term(leading)
 	_, next := k.candidate(k.connect(), "next", 2)

@@ -23,9 +23,9 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
-// SessionTimeout is what Connect asks for: short, so that tests in which a
-// session is lost are quick, and long enough for a loaded machine.
-const SessionTimeout = 3 * time.Second
+// SessionTimeout is what Connect asks for: so long that no session is lost because a process, or
+// a disk, stands still for seconds. Expire ends one at once.
+const SessionTimeout = 30 * time.Second
 
 // Context returns a context that ends with the test, and after a minute.
 func Context(tb testing.TB) context.Context {
