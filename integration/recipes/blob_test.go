@@ -43,11 +43,13 @@ func (m *midway) Write(p []byte) (int, error) {
 func TestBlob_LeadersKilledMidway(t *testing.T) {
 	tier.Seconds(t)
 	const size = 50_000_000
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	e := cluster.Start(t, 3, cluster.Options{})
+	// The sessions outlive two elections on a busy machine.
+	e := cluster.Start(t, 3, cluster.Options{Config: map[string]string{"maxSessionTimeout": "60000"}})
 	connect := func() *client.Client {
-		c, err := client.Connect(ctx, e.ConnectString(), client.WithBackoff(10*time.Millisecond, 100*time.Millisecond))
+		c, err := client.Connect(ctx, e.ConnectString(), client.WithSessionTimeout(time.Minute),
+			client.WithBackoff(10*time.Millisecond, 100*time.Millisecond))
 		if err != nil {
 			t.Fatal(err)
 		}
