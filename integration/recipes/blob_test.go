@@ -124,7 +124,7 @@ func (s *soak) startBlobs() {
 		})
 	}
 	s.atEnd(func() {
-		c := s.connect()
+		c := s.connectLong()
 		b := recipes.NewBlob(c, path("blob"))
 		// The marks of writers that lost their sessions go when these expire.
 		wait.Succeeds(s, "the blob is deleted with all of its versions", func() error {
@@ -133,7 +133,7 @@ func (s *soak) startBlobs() {
 			}
 			return nil
 		})
-		s.must(c.Close())
+		s.close(c)
 	})
 }
 

@@ -40,14 +40,14 @@ func (s *soak) nothingLeft() {
 	wait.Succeeds(s, "no goroutine of the recipes is left", func() error {
 		return running(recipesCode)
 	})
-	probe := s.connect()
+	probe := s.connectLong()
 	wait.Succeeds(s, "no znode is left", func() error {
 		return errors.Join(probe.Sync(s.ctx, root), left(s.ctx, probe, root))
 	})
-	s.must(probe.Close())
+	s.close(probe)
 	wait.Succeeds(s, "no watch is left at the servers", s.noWatches)
 	for _, c := range s.clients {
-		s.must(c.Close())
+		s.close(c)
 	}
 	wait.Succeeds(s, "no goroutine of the clients is left", func() error {
 		return running(clientCode)
@@ -61,11 +61,13 @@ func (s *soak) lastRound() {
 	errs := make(chan error)
 	for _, c := range s.clients {
 		go func() {
-			in, err := recipes.NewDoubleBarrier(c, path("gate"), clients).Enter(s.ctx)
-			if err == nil {
-				err = in.Leave(s.ctx)
-			}
-			errs <- err
+			errs <- again(s.ctx, func() error {
+				in, err := recipes.NewDoubleBarrier(c, path("gate"), clients).Enter(s.ctx)
+				if err != nil {
+					return err
+				}
+				return ignored(in.Leave(s.ctx), client.ErrSessionExpired, recipes.ErrLost) // which is to have left
+			})
 		}()
 	}
 	for range s.clients {

@@ -73,11 +73,11 @@ func (s *soak) startQueues() {
 		}
 	}
 	s.atEnd(func() {
-		c := s.connect()
+		c := s.connectLong()
 		plain.check(recipes.NewQueue(c, path("queue")))
 		urgent.check(recipes.NewPriorityQueue(c, path("priority")))
 		late.check(recipes.NewDelayQueue(c, path("delay")))
-		s.must(c.Close())
+		s.close(c)
 	})
 }
 

@@ -70,7 +70,7 @@ type worker struct {
 func TestSoak_ServersKilledAndPaused(t *testing.T) {
 	seed, length := settings(t)
 	t.Logf("seed %d, faults for %v", seed, length)
-	ctx, cancel := context.WithTimeout(t.Context(), length+4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), length+10*time.Minute)
 	defer cancel()
 	stop, finish := context.WithCancel(ctx)
 	defer finish()
@@ -85,7 +85,7 @@ func TestSoak_ServersKilledAndPaused(t *testing.T) {
 		w := &wire{conns: map[net.Conn]bool{}}
 		s.clients, s.wires = append(s.clients, s.connect(client.WithDialer(w.dial))), append(s.wires, w)
 	}
-	s.must(s.clients[0].EnsurePath(ctx, root, client.Persistent))
+	s.must(again(ctx, func() error { return s.clients[0].EnsurePath(ctx, root, client.Persistent) }))
 	s.startGrants()
 	s.startQueues()
 	s.startBarriers()
@@ -127,6 +127,20 @@ func (s *soak) connect(opts ...client.Option) *client.Client {
 	s.must(err)
 	s.Cleanup(func() { _ = c.Close() }) // it is closed already if all is well
 	return c
+}
+
+// connectLong connects a client for a check, whose session is not to be lost.
+func (s *soak) connectLong() *client.Client {
+	s.Helper()
+	return s.connect(client.WithSessionTimeout(5 * sessionTimeout))
+}
+
+// close closes a client. If no server answers in time, its session ends by itself a moment later.
+func (s *soak) close(c *client.Client) {
+	s.Helper()
+	if err := c.Close(); !errors.Is(err, client.ErrNotClosed) {
+		s.must(err)
+	}
 }
 
 func (s *soak) must(err error) {

@@ -47,19 +47,25 @@ func (s *soak) startValues() {
 			_, err := n.Add(ctx, 1)
 			return counted.note(err)
 		})
-		f, err := recipes.NewValue(s.ctx, c, path("config"), recipes.JSON[setting]())
-		s.must(err)
+		var f *recipes.Value[setting]
+		s.must(again(s.ctx, func() (err error) {
+			f, err = recipes.NewValue(s.ctx, c, path("config"), recipes.JSON[setting]())
+			return err
+		}))
 		s.work(fmt.Sprintf("config %d", i), func(ctx context.Context) error {
 			return changed.note(f.Update(ctx, func(v setting) (setting, error) { v.N++; return v, nil }))
 		})
 		s.atEnd(func() { s.configConverges(i, f) })
 		s.startMember(i, c)
-		cache, err := client.NewCache(s.ctx, c, path("group"))
-		s.must(err)
-		s.atEnd(func() { s.cacheConverges(i, c, cache) })
+		var cache *client.Cache
+		s.must(again(s.ctx, func() (err error) {
+			cache, err = client.NewCache(s.ctx, c, path("group"))
+			return err
+		}))
+		s.atEnd(func() { s.cacheConverges(i, cache) })
 	}
 	s.atEnd(func() {
-		c := s.connect()
+		c := s.connectLong()
 		v, err := recipes.NewCounter(c, path("counter")).Get(s.ctx)
 		s.must(err)
 		counted.check(s, "the counter", v)
@@ -68,40 +74,50 @@ func (s *soak) startValues() {
 		var last setting
 		s.must(json.Unmarshal(data, &last))
 		changed.check(s, "the setting", last.N)
-		s.must(c.Close())
+		s.close(c)
 	})
 }
 
 // configConverges waits until a Config shows what the others have, and closes it.
 func (s *soak) configConverges(i int, f *recipes.Value[setting]) {
 	s.Helper()
-	c := s.clients[i]
-	s.must(c.Sync(s.ctx, root))
-	_, stat, err := c.Get(s.ctx, path("config"))
-	s.must(err)
 	wait.Succeeds(s, fmt.Sprintf("config %d is that of the znode", i), func() error {
-		if have := f.Stat(); have.Mzxid != stat.Mzxid {
-			return fmt.Errorf("it has %#x, want %#x; %w", int64(have.Mzxid), int64(stat.Mzxid), f.Err())
+		stat, err := s.read(i, path("config"))
+		if have := f.Stat(); err != nil || have.Mzxid != stat.Mzxid {
+			return fmt.Errorf("it has %#x, want %#x; %w", int64(have.Mzxid), int64(stat.Mzxid),
+				errors.Join(err, f.Err()))
 		}
 		return nil
 	})
 	f.Close()
 }
 
-// cacheConverges waits until a Cache is what can be read, and closes it.
-func (s *soak) cacheConverges(i int, c *client.Client, cache *client.Cache) {
-	s.Helper()
-	s.must(c.Sync(s.ctx, root))
-	names, _, err := c.Children(s.ctx, path("group"))
-	s.must(err)
-	want := map[string]client.Zxid{}
-	for _, name := range names {
-		_, stat, err := c.Get(s.ctx, path("group/"+name))
-		s.must(err)
-		want[path("group/"+name)] = stat.Mzxid
+// read reads a znode, after a sync.
+func (s *soak) read(i int, path string) (client.Stat, error) {
+	if err := s.clients[i].Sync(s.ctx, path); err != nil {
+		return client.Stat{}, err
 	}
+	_, stat, err := s.clients[i].Get(s.ctx, path)
+	return stat, err
+}
+
+// cacheConverges waits until a Cache is what can be read, and closes it. A member that loses its session even now
+// joins again.
+func (s *soak) cacheConverges(i int, cache *client.Cache) {
+	s.Helper()
 	wait.Succeeds(s, fmt.Sprintf("cache %d is what can be read", i), func() error {
-		have := map[string]client.Zxid{}
+		names, _, err := s.clients[i].Children(s.ctx, path("group"))
+		if err != nil {
+			return err
+		}
+		want, have := map[string]client.Zxid{}, map[string]client.Zxid{}
+		for _, name := range names {
+			stat, err := s.read(i, path("group/"+name))
+			if err != nil {
+				return err
+			}
+			want[path("group/"+name)] = stat.Mzxid
+		}
 		for node := range cache.All() {
 			if node.Path != path("group") {
 				have[node.Path] = node.Stat.Mzxid
@@ -119,8 +135,11 @@ func (s *soak) cacheConverges(i int, c *client.Client, cache *client.Cache) {
 // and a watcher of each.
 func (s *soak) startMember(i int, c *client.Client) {
 	group := recipes.NewGroup(c, path("group"))
-	stays, err := group.Join(s.ctx, fmt.Sprintf("stays-%d", i), []byte("0"))
-	s.must(err)
+	var stays *recipes.Membership
+	s.must(again(s.ctx, func() (err error) {
+		stays, err = group.Join(s.ctx, fmt.Sprintf("stays-%d", i), []byte("0"))
+		return err
+	}))
 	n := 0
 	s.work(fmt.Sprintf("member %d", i), func(ctx context.Context) error {
 		n++
