@@ -22,7 +22,7 @@ import (
 
 const (
 	patience = 30 * time.Second // for events that should happen soon
-	session  = 4 * time.Second
+	session  = 10 * time.Second // longer than an election on a busy machine
 )
 
 var open = zk.WorldACL(zk.PermAll)

@@ -46,7 +46,7 @@ import org.apache.zookeeper.recipes.queue.DistributedQueue;
  */
 public class JavaChecks {
   static final int PATIENCE = 30; // seconds, for what should happen soon
-  static final int SESSION = 4000; // milliseconds
+  static final int SESSION = 10000; // milliseconds: longer than an election on a busy machine
   static final List<ACL> OPEN = Ids.OPEN_ACL_UNSAFE;
   static String hosts;
 

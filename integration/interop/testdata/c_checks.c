@@ -15,7 +15,7 @@
 #include <time.h>
 #include <zookeeper/zookeeper.h>
 
-enum { PATIENCE = 30 /* seconds */, SESSION = 4000 /* milliseconds */, LARGE = 900000, MAX_EVENTS = 64 };
+enum { PATIENCE = 30 /* seconds */, SESSION = 10000 /* milliseconds */, LARGE = 900000, MAX_EVENTS = 64 };
 
 static const char *hosts;
 static char failure[1024]; /* of the check that runs */
