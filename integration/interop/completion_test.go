@@ -72,23 +72,32 @@ func openShell(t *testing.T, server string, begin string, args ...string) *termi
 	return s
 }
 
-// typeAndSee types, and waits until something is printed that was not there before.
+// typeAndSee types, and waits until something is printed that was not there before. After a while it types again: TAB
+// completes nothing if the server takes more than a second to answer.
 func (s *terminal) typeAndSee(keys, want string) {
 	s.t.Helper()
+	const times = 6
 	s.mu.Lock()
 	before := strings.Count(s.text, want)
 	s.mu.Unlock()
-	if _, err := s.tty.WriteString(keys); err != nil {
-		s.t.Fatal(err)
-	}
-	wait.Succeeds(s.t, fmt.Sprintf("%q on the screen after typing %q", want, keys), func() error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if strings.Count(s.text, want) <= before {
-			return errors.New("it does not show")
+	var err error
+	for range times {
+		if _, err := s.tty.WriteString(keys); err != nil {
+			s.t.Fatal(err)
 		}
-		return nil
-	})
+		what := fmt.Sprintf("%q on the screen after typing %q", want, keys)
+		if err = wait.For(s.t.Context(), what, wait.Patience/times, func() error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if strings.Count(s.text, want) <= before {
+				return errors.New("it does not show")
+			}
+			return nil
+		}); err == nil {
+			return
+		}
+	}
+	s.t.Fatal(err)
 }
 
 // TestCompletion_RealShells presses TAB in the shells themselves. The input makes sense only if it is completed: each
