@@ -121,10 +121,11 @@ func (a *asked) fields(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	for _, word := range words() {
-		text, err := fourletter.Ask(a.address, word)
-		if err != nil {
-			t.Fatal(err)
-		}
+		var text string
+		wait.Succeeds(t, fmt.Sprintf("an answer to %q", word), func() (err error) { // it has two seconds
+			text, err = fourletter.Ask(a.address, word)
+			return err
+		})
 		for _, f := range fieldsOfWord(text) {
 			all[strings.TrimRight(word, "\x00")+": "+f] = true
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/testkit/certs"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 )
 
 // secure is an ensemble that takes TLS on its client ports, and a directory with what clients need for it.
@@ -34,10 +35,11 @@ func secured(t *testing.T, e *cluster.Ensemble) {
 	t.Helper()
 	all := 0
 	for _, s := range e.Servers() {
-		text, err := s.FourLetter("mntr")
-		if err != nil {
-			t.Fatal(err)
-		}
+		var text string
+		wait.Succeeds(t, "mntr", func() (err error) {
+			text, err = s.FourLetter("mntr")
+			return err
+		})
 		if m := handshakes.FindStringSubmatch(text); m != nil {
 			n, err := strconv.Atoi(m[1])
 			if err != nil {
