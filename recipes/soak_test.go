@@ -15,6 +15,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/proxy"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/recipes"
 	"github.com/zk-lite/zk-lite/recipes/internal/zktest"
 )
@@ -83,7 +84,7 @@ func TestSoak_ConnectionsCutAndServersStopped(t *testing.T) {
 		length = d
 	}
 	t.Logf("seed %d, for %v", seed, length)
-	ctx, cancel := context.WithTimeout(t.Context(), length+2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), length+5*time.Minute)
 	defer cancel()
 	s := &soak{
 		kit: &kit{T: t, ctx: ctx, root: "/soak"}, e: zktest.Start(t, 3),
@@ -97,8 +98,9 @@ func TestSoak_ConnectionsCutAndServersStopped(t *testing.T) {
 	stop, finish := context.WithCancel(ctx)
 	defer finish()
 	s.stop = stop
-	sum := s.startWorkers()
+	used, sum := s.startWorkers()
 	s.disturb(rand.New(rand.NewPCG(seed, 0)), length)
+	wait.Until(t, "the mutex and the election have been used", func() bool { return used() || len(s.failed) > 0 })
 	finish()
 	done := make(chan struct{})
 	go func() { s.workers.Wait(); close(done) }()
