@@ -14,7 +14,7 @@ import (
 )
 
 // exampleAtMost bounds how long an example may take.
-const exampleAtMost = 30 * time.Second
+const exampleAtMost = 2 * time.Minute
 
 // connectExample returns two clients, as if in two processes.
 func connectExample(ctx context.Context) (ours, theirs *client.Client) {

@@ -27,9 +27,9 @@ import (
 // a disk, stands still for seconds. Expire ends one at once.
 const SessionTimeout = 30 * time.Second
 
-// Context returns a context that ends with the test, and after a minute.
+// Context returns a context that ends with the test, and after five minutes: some tests make thousands of requests.
 func Context(tb testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Minute)
 	tb.Cleanup(cancel)
 	return ctx
 }
