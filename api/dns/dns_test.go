@@ -266,7 +266,7 @@ func TestServer_Connections_AreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := c.Read(make([]byte, 1))
-		return err != nil && !errors.Is(err, context.DeadlineExceeded)
+		return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 	}
 	if !closed(dial()) {
 		t.Errorf("connection %d stays open, want that it is closed", dns.MaxPerAddress+1)
