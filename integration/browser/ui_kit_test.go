@@ -54,14 +54,32 @@ func (p *tab) heading(want string) {
 // in is where the user can click: the dialog, if there is one.
 const in = `(document.querySelector("dialog[open]") ?? document)`
 
-// press clicks the button with this text.
+// press clicks the button with this text with the mouse. What the page reads by itself may move the button between the
+// look for its place and the click: a click that meets something else has no effect, and is repeated.
 func (p *tab) press(text string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...%s.querySelectorAll("button")].find((b) => b.textContent.trim() === %s && !b.disabled)`, in, quote(text))
-	p.until(find)
-	at := eval[[2]float64](p, fmt.Sprintf(`(() => { const e = %s; e.scrollIntoView({block: "center"});
-		const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; })()`, find))
-	p.do(chromedp.MouseClickXY(at[0], at[1]))
+	aim := fmt.Sprintf(`(() => { const find = () => %s, e = find();
+		if (!e) return null;
+		e.scrollIntoView({block: "center"});
+		window.aim?.abort();
+		window.hit = false;
+		const aim = window.aim = new AbortController();
+		addEventListener("click", (event) => {
+			aim.abort();
+			window.hit = find()?.contains(event.target) ?? false;
+			if (!window.hit) { event.stopImmediatePropagation(); event.preventDefault(); }
+		}, {capture: true, signal: aim.signal});
+		const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; })()`, find)
+	wait.Until(p.t, "a click on "+text, func() bool {
+		p.until(find)
+		at := eval[[]float64](p, aim)
+		if at == nil {
+			return false // it has gone, or cannot be pressed now
+		}
+		p.do(chromedp.MouseClickXY(at[0], at[1]))
+		return eval[bool](p, "window.hit")
+	})
 }
 
 // disabled waits for the button with this text, and reports whether it cannot be pressed.
