@@ -22,8 +22,12 @@ import (
 	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
-// patience bounds a test of the page.
-const patience = 90 * time.Second
+// These bound what would hang; machines are overloaded.
+const (
+	patience       = 4 * time.Minute // of a tab
+	soon           = time.Minute     // for a condition
+	browserStartup = time.Minute
+)
 
 var (
 	browser context.Context
@@ -35,7 +39,7 @@ const superDigest = "super:lK75jTNcA+U9vtVEw5vB51mj/w4="
 
 func TestMain(m *testing.M) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("force-prefers-reduced-motion", true))
+		chromedp.Flag("force-prefers-reduced-motion", true), chromedp.WSURLReadTimeout(browserStartup))
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, closeBrowser := chromedp.NewContext(allocator)
 	if err := chromedp.Run(ctx); err != nil {
@@ -158,7 +162,7 @@ func eval[T any](p *tab, expression string) (value T) {
 // again.
 func (p *tab) until(condition string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.ctx, soon)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
