@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
 // ui opens the dashboard of a server at a view, such as tree/app.
@@ -139,6 +140,13 @@ func (p *tab) login(credentials string) {
 	p.fill("Password", password)
 	p.press("Log in")
 	p.until(`document.querySelector("#logout")`)
+}
+
+// leads waits for a leader, and returns its index.
+func leads(t *testing.T, e *zklitetest.Ensemble) (leader int) {
+	t.Helper()
+	wait.Until(t, "a leader", func() bool { leader = e.Leader(); return leader >= 0 })
+	return leader
 }
 
 // ask sends a request to the first shared server, as another client than the page.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
@@ -100,7 +101,7 @@ func TestRegression_UI_DeadServer(t *testing.T) {
 	}
 	p.width(widths[0])
 	dead := 1
-	if e.Leader() == dead {
+	if leads(t, e) == dead {
 		dead = 2
 	}
 	e.Stop(dead)
@@ -155,7 +156,7 @@ func TestRegression_UI_DeadServer(t *testing.T) {
 func TestRegression_UI_SilentServer(t *testing.T) {
 	e, p := outage(t)
 	dead := 1
-	if e.Leader() == dead {
+	if leads(t, e) == dead {
 		dead = 2
 	}
 	e.Stop(dead)
@@ -246,15 +247,25 @@ func TestRegression_UI_NoMajority(t *testing.T) {
 // TestRegression_UI_Removed: the page of a server that was removed while it runs does not ask to start other servers.
 func TestRegression_UI_Removed(t *testing.T) {
 	e, p := outage(t)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+e.HTTPAddrs()[1]+"/v1/cluster/members/1", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.SetBasicAuth("super", "secret")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusNoContent {
-		t.Fatalf("%v, %v, want 204 No Content", resp, err)
-	}
+	wait.Until(t, "a leader", func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete,
+			"http://"+e.HTTPAddrs()[1]+"/v1/cluster/members/1", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.SetBasicAuth("super", "secret")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil || resp.Body.Close() != nil {
+			t.Fatalf("%v, %v, want an answer", resp, err)
+		}
+		if resp.StatusCode == http.StatusServiceUnavailable {
+			return false
+		}
+		if resp.StatusCode != http.StatusNoContent {
+			t.Fatalf("%v, want 204 No Content", resp)
+		}
+		return true
+	})
 	p.says(`#majority [role="alert"]`, "No majority: server 1 has halted (removed), servers 2 and 3 do not answer. zk-lite doctor says what to do.")
 	p.says("#members td", "halted: removed")
 	p.wantGood("ensemble of a removed server")

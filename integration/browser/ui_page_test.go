@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,8 +54,15 @@ func shop(t *testing.T) {
 		}
 		holder = fmt.Sprintf("0x%x", uint64(c.SessionID()))
 	}
-	_, header := session(t, "2s")
-	as(t, header, "POST", "/v1/znodes/shop/worker?mode=ephemeral")
+	wait.Until(t, "the worker is there before its session expires", func() bool {
+		_, header := session(t, "2s")
+		status, answer := send(t, "POST", "/v1/znodes/shop/worker?mode=ephemeral", "",
+			func(r *http.Request) { r.Header.Set("Zk-Session", header) })
+		if status >= 300 && status != http.StatusGone {
+			t.Fatalf("status %d, want a success, or 410 for a session that has expired: %s", status, answer)
+		}
+		return status < 300
+	})
 	wait.Until(t, "the worker's session to expire", func() bool {
 		status, _ := ask(t, "GET", "/v1/znodes/shop/worker", "")
 		return status == 404

@@ -143,7 +143,7 @@ func writeEvent(t *testing.T, server string, number int) {
 // TestUI_Events: a stream loses and repeats nothing when the leader dies, and when the page's own server does.
 func TestUI_Events(t *testing.T) {
 	e := zklitetest.Start(t, zklitetest.WithServers(3))
-	leader := e.Leader()
+	leader := leads(t, e)
 	page, writer := (leader+1)%3, (leader+2)%3
 	count := 0
 	write := func(n int) {
@@ -239,13 +239,16 @@ func TestUI_Ensemble(t *testing.T) {
 	dir := p.downloads()
 	p.login("super:secret")
 	p.until(`document.querySelector("[role=status]")?.textContent.includes("and 1 failure now")`)
-	to := (e.Leader() + 1) % 3
+	to := (leads(t, e) + 1) % 3
 	p.pressNamed(fmt.Sprintf("Make server %d lead", to+1))
 	p.press("Hand over")
 	p.said(fmt.Sprintf("Server %d leads", to+1))
-	if e.Leader() != to {
-		t.Errorf("server %d leads", e.Leader()+1)
-	}
+	wait.Succeeds(t, fmt.Sprintf("server %d leads", to+1), func() error {
+		if now := e.Leader(); now != to {
+			return fmt.Errorf("server %d leads", now+1)
+		}
+		return nil
+	})
 	p.until(`/The last election ended at 2.* for at most [\d.]+ m?s nobody was served/.test(document.querySelector("[role=status]").textContent)`)
 
 	for server := 1; server <= 3; server += 2 { // the page's own, and another
