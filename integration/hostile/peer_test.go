@@ -4,6 +4,8 @@ package hostile_test
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -29,13 +32,23 @@ type peer struct {
 // dialPatience is how long a busy server may take for a connection and its session.
 const dialPatience = 30 * time.Second
 
-// dial opens a session. A client that does not read begins to do so with drain.
-func dial(addr string, identities int) (*peer, error) {
-	nc, err := net.DialTimeout("tcp", addr, dialPatience)
-	if err != nil {
-		return nil, err
-	}
-	p := &peer{nc: nc, ended: make(chan struct{})}
+// dial opens a session. A client that does not read begins to do so with drain. A server that is out of touch with its
+// leader, as may happen on a busy machine, ends connections before they have one: dial tries again.
+func dial(addr string, identities int) (p *peer, err error) {
+	var gone error
+	err = wait.For(context.Background(), "a session at "+addr, dialPatience, func() (err error) {
+		var nc net.Conn
+		if nc, gone = net.DialTimeout("tcp", addr, dialPatience); gone == nil {
+			p, err = open(nc, identities)
+		}
+		return err
+	})
+	return p, cmp.Or(gone, err)
+}
+
+// open opens a session over a connection.
+func open(nc net.Conn, identities int) (p *peer, err error) {
+	p = &peer{nc: nc, ended: make(chan struct{})}
 	hello := wire.ConnectRequest{TimeoutMillis: 10_000, Password: make([]byte, znode.PasswordSize)}
 	b, mark := wire.BeginFrame(nil)
 	b = hello.Append(b)
@@ -50,7 +63,7 @@ func dial(addr string, identities int) (*peer, error) {
 	_ = nc.SetDeadline(time.Time{})
 	if err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("opening a session at %s: %w", addr, err)
+		return nil, err
 	}
 	return p, nil
 }
@@ -135,6 +148,8 @@ func (p *peer) write(b []byte, limit time.Duration) bool {
 	return err == nil
 }
 
+var errDisconnected = errors.New("disconnected")
+
 // answered waits until every request has its reply. The error states how many have none.
 func (p *peer) answered(limit time.Duration) error {
 	deadline := time.Now().Add(limit)
@@ -144,7 +159,7 @@ func (p *peer) answered(limit time.Duration) error {
 		select {
 		case <-p.ended:
 			if p.replies.Load() < p.sent {
-				return fmt.Errorf("disconnected with %d of %d replies", p.replies.Load(), p.sent)
+				return fmt.Errorf("%w with %d of %d replies", errDisconnected, p.replies.Load(), p.sent)
 			}
 		case <-poll.C:
 		}
