@@ -91,7 +91,8 @@ func nearWrap(t *testing.T) string {
 func importAtRest(t *testing.T, o origin) {
 	e := o.run(t)
 	l := startLoad(t, e, o.version, &load{workers: 4, root: o.root, members: o.servers > 1})
-	h := hold(t, e.Leader().Address, 10*time.Second, 20*time.Second, 60*time.Second)
+	// The shortest timeout must outlast, from the start of a server on, all that is done before its session is resumed.
+	h := hold(t, e.Leader().Address, 40*time.Second, 50*time.Second, 60*time.Second)
 	l.after(o.requests)
 	l.end()
 	leader := e.Leader()
