@@ -26,13 +26,13 @@ func (z *Znode) String() string {
 }
 
 // Dump reads the whole tree of one server, as the super user, after a sync.
-// The tree should be at rest.
-func (s *Server) Dump(t testing.TB) []Znode {
+// The tree should be at rest. An election, which may happen on a busy machine, ends connections: then it reads again.
+func (s *Server) Dump(t testing.TB) (all []Znode) {
 	t.Helper()
-	all, err := s.dump()
-	if err != nil {
-		t.Fatal(err)
-	}
+	wait.Succeeds(t, fmt.Sprintf("the tree of server %d", s.ID), func() (err error) {
+		all, err = s.dump()
+		return err
+	})
 	return all
 }
 
