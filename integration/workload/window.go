@@ -82,17 +82,9 @@ func (w *Window) Pause(d time.Duration) {
 func Open(t *testing.T, e *cluster.Ensemble, number int, seed uint64) *Window {
 	t.Helper()
 	w := &Window{t: t, e: e, root: fmt.Sprintf("/w%d", number), stop: make(chan struct{})}
-	c := e.Running()[0].Connect(t, cluster.ConnectOptions{})
 	var created znode.Zxid
 	for _, path := range []string{"", "/reg", "/seq", "/eph"} {
-		call := c.Send(wire.OpCreate, &wire.CreateRequest{Path: w.root + path, ACL: znode.OpenACL})
-		if _, err := call.Wait(); err != nil {
-			t.Fatalf("create %s: %v", w.root+path, err)
-		}
-		created = call.Reply.Zxid
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
+		created = w.create(w.root + path)
 	}
 	w.rec = newRecorder()
 	rng := func(i int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(number*1000+i))) }
@@ -217,14 +209,28 @@ func (w *Window) visit() map[znode.SessionID]*cluster.Conn {
 func (w *Window) mark(try int) string {
 	w.t.Helper()
 	path := fmt.Sprintf("%s/end-%d", w.root, try)
-	c := w.e.Running()[0].Connect(w.t, cluster.ConnectOptions{})
-	if _, err := c.Do(wire.OpCreate, &wire.CreateRequest{Path: path, ACL: znode.OpenACL}); err != nil {
-		w.t.Fatalf("create %s: %v", path, err)
-	}
-	if err := c.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	w.create(path)
 	return path
+}
+
+// create creates a znode that only the window creates, and returns a zxid at which it is there. An election, which may
+// happen on a busy machine without any fault, breaks connections: then it asks again.
+func (w *Window) create(path string) (there znode.Zxid) {
+	w.t.Helper()
+	wait.Succeeds(w.t, "create "+path, func() error {
+		c, err := cluster.Dial(w.e.Running()[0].Addr(), cluster.ConnectOptions{})
+		if err != nil {
+			return err
+		}
+		defer c.Drop()
+		call := c.Send(wire.OpCreate, &wire.CreateRequest{Path: path, ACL: znode.OpenACL})
+		if _, err = call.Wait(); err == nil || errors.Is(err, znode.ErrNodeExists) {
+			there = call.Reply.Zxid
+			return c.Close()
+		}
+		return err
+	})
+	return there
 }
 
 // awaitStream waits until the stream has reached the marker.
