@@ -214,6 +214,7 @@ func (s serving) ephemerals() {
 	if err != nil {
 		s.Fatal(err)
 	}
+	s.keep(gone)
 	s.do(gone, znode.OK, wire.OpCreate, create("/dies", nil, znode.Ephemeral))
 	closed := s.here(3)
 	s.do(closed, znode.OK, wire.OpCreate, create("/closed", nil, znode.Ephemeral))
@@ -223,6 +224,7 @@ func (s serving) ephemerals() {
 	s.sync(b)
 	s.do(b, znode.ErrNoNode, wire.OpExists, &wire.ExistsRequest{Path: "/closed"})
 	s.do(b, znode.OK, wire.OpExists, &wire.ExistsRequest{Path: "/dies"})
+	s.do(gone, znode.OK, wire.OpExists, &wire.ExistsRequest{Path: "/dies"}) // it is heard, however late its pings are
 	gone.Drop()
 	died := time.Now()
 	wait.Succeeds(s.T, "the end of a session", func() error {
@@ -264,10 +266,15 @@ func (s serving) moves() {
 		}
 		return nil
 	})
-	back, err := cluster.Dial(s.origin.Leader().Address, cluster.ConnectOptions{Timeout: 6 * time.Second, Session: b.State()})
-	if err != nil {
-		s.Fatalf("back at ZooKeeper: %v, want the session", err)
-	}
+	var back *cluster.Conn
+	wait.Succeeds(s.T, "back at ZooKeeper", func() (err error) {
+		back, err = cluster.Dial(s.origin.Leader().Address,
+			cluster.ConnectOptions{Timeout: 6 * time.Second, Session: b.State()})
+		if errors.Is(err, cluster.ErrExpired) {
+			s.Fatalf("back at ZooKeeper: %v, want the session", err)
+		}
+		return err
+	})
 	s.do(back, znode.OK, wire.OpSetData, set("/moved", "back", -1))
 	if err := back.Close(); err != nil {
 		s.Error(err)
@@ -306,10 +313,15 @@ func (s serving) leadersDie() {
 				}
 			default:
 			}
-			_, err := a.Do(wire.OpSetData, set("/counts", want, -1))
+			if _, err := a.Do(wire.OpSetData, set("/counts", want, -1)); err != nil {
+				return err
+			}
+			_, err := a.Do(wire.OpExists, &wire.ExistsRequest{Path: "/survives"})
+			if errors.Is(err, znode.ErrNoNode) {
+				s.Fatalf("the ephemeral has gone %s", want)
+			}
 			return err
 		})
-		s.do(a, znode.OK, wire.OpExists, &wire.ExistsRequest{Path: "/survives"})
 		b := s.there()
 		s.sync(b)
 		if got := s.data(b, "/counts", false); got != want {
