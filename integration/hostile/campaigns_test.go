@@ -340,7 +340,7 @@ func churn(a *arena) {
 // behind sends a write and many reads after it to a server that has lost the others: the longest requests, and those
 // with all kinds of replies.
 func behind(a *arena) {
-	const clients, mebibytes = 8, 1200
+	const clients, mebibytes, lost = 8, 1200, 3 * time.Second
 	one := a.e.Server(2)
 	all, long, rest := a.gather(2*clients, one), a.long(isRead), unread()
 	defer all.close()
@@ -353,7 +353,7 @@ func behind(a *arena) {
 			s.Pause()
 		}
 	}
-	deadline := time.Now().Add(sessionTimeout / 3)
+	deadline := time.Now().Add(lost)
 	all.each(func(i int, p *peer) {
 		taken := p.write(p.smallWrite(), time.Until(deadline))
 		for n := 0; taken && n < mebibytes/clients; n++ {
