@@ -22,8 +22,9 @@ type fsm struct {
 
 	times forward.Times // of the entry that is applied
 
-	members  uint64 // machine.MembersChanged, when last looked at
-	commands int    // applied since the last snapshot was asked for
+	members  uint64      // machine.MembersChanged, when last looked at
+	level    state.Level // that is kept for the next start
+	commands int         // applied since the last snapshot was asked for
 	bytes    int
 	digest   bool // take a digest after this entry
 }
@@ -92,7 +93,8 @@ func (f *fsm) afterBatch() {
 	if f.broken {
 		return
 	}
-	f.noteLevel()
+	f.publishLevel()
+	f.keepLevel()
 	f.n.applied.Index.Store(f.machine.Index())
 	f.n.transport.Committed(f.machine.Index())
 	f.wantSnapshot()
@@ -129,7 +131,8 @@ func (o observer) Result(origin state.Origin, seq uint64, r *state.Result) {
 	}
 	if w, ok := o.f.n.queue.Applied(seq); ok {
 		o.f.times.Sent = o.f.n.queue.SentApplying()
-		o.f.publishMembers() // what waits for OpMember reads them next
+		o.f.publishMembers() // what waits for OpMember reads them next, and for OpLevel the level
+		o.f.publishLevel()
 		w.Applied(r)
 	}
 }
@@ -158,7 +161,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	}
 	f.n.logger.Info("snapshot restored", "index", m.Index(), "zxid", m.Zxid(),
 		"znodes", m.Tree().Size().Znodes, "sessions", m.Sessions().Len(), "took", time.Since(start))
-	defer f.noteLevel()
+	defer f.keepLevel()
 	f.n.cfg.Handler.BeginApply()
 	defer f.n.cfg.Handler.EndApply()
 	defer crash.OnPanic()
@@ -166,6 +169,7 @@ func (f *fsm) Restore(in io.ReadCloser) error {
 	f.n.cfg.Handler.StateReplaced(m)
 	f.members = m.MembersChanged() + 1
 	f.publishMembers()
+	f.publishLevel()
 	for _, w := range f.n.queue.SkipTo(m.Applied(f.n.queue.OriginApplying())) {
 		w.Lost()
 	}

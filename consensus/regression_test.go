@@ -250,6 +250,32 @@ func TestRegression_AddServer_KnowsTheMemberItAdded(t *testing.T) {
 	}
 }
 
+// Raising the level could be answered with the one before: it was published when all entries at hand had been applied, and
+// written to the disk before that.
+func TestRegression_RaiseLevel_KnowsTheLevel(t *testing.T) {
+	e := newTestEnsemble(t, 1, nil)
+	n := e.nodes[0].Node
+	seen := make(chan state.Level, 1)
+	w := whenApplied(func(*state.Result) { seen <- n.applied.Level() })
+	m := state.Member{ID: 0, Addr: e.servers[0].Addr, Vote: true, MinLevel: 1, MaxLevel: 1}
+	for _, x := range []struct {
+		c    state.Command
+		want state.Level
+	}{
+		{state.Command{Op: state.OpMember, Member: m}, 1}, // an ensemble's first level
+		{state.Command{Op: state.OpMember, Member: state.Member{
+			ID: 0, Addr: m.Addr, Vote: true, MinLevel: 1, MaxLevel: 2}}, 1},
+		{state.Command{Op: state.OpLevel, Level: 2}, 2},
+	} {
+		if err := n.Propose(&x.c, w); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-seen; got != x.want {
+			t.Errorf("the level is %d when %s has been applied, want %d", got, x.c.Op, x.want)
+		}
+	}
+}
+
 // whenApplied waits for a command's result.
 type whenApplied func(*state.Result)
 

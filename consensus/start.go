@@ -176,18 +176,26 @@ func (n *Node) checkLevel() error {
 	case err != nil:
 		return fmt.Errorf("reading the ensemble's feature level: %w", err)
 	}
-	n.applied.SetLevel(state.Level(level))
+	n.fsm.level = state.Level(level)
+	n.applied.SetLevel(n.fsm.level)
 	return n.applied.Level().Spoken()
 }
 
-// noteLevel publishes the machine's level, and keeps it for the next start. The applying goroutine calls it, without
-// the view lock. What a failure costs is that a wrong release is refused later, by the log.
-func (f *fsm) noteLevel() {
+// publishLevel lets the node's other goroutines see the machine's level. Until it has one, that of before the start counts.
+func (f *fsm) publishLevel() {
+	if level := f.machine.Level(); level != 0 {
+		f.n.applied.SetLevel(level)
+	}
+}
+
+// keepLevel keeps the machine's level for the next start. The applying goroutine calls it, without the view lock. What a
+// failure costs is that a wrong release is refused later, by the log.
+func (f *fsm) keepLevel() {
 	level := f.machine.Level()
-	if level == f.n.applied.Level() || level == 0 {
+	if level == f.level || level == 0 {
 		return
 	}
-	f.n.applied.SetLevel(level)
+	f.level = level
 	f.n.logger.Info("the ensemble's feature level", "level", level)
 	if err := f.n.cfg.Storage.Stable.SetUint64(keyLevel, uint64(level)); err != nil {
 		f.n.logger.Error("writing the ensemble's feature level failed", "error", err)
