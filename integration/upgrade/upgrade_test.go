@@ -82,8 +82,7 @@ func (u *upgrade) run() {
 		u.ask(first, http.MethodPost, nextPath, "", http.StatusConflict,
 			fmt.Sprintf("the ensemble is at level %d", u.from.level))
 	}
-	u.ask(first, http.MethodPut, levelPath, fmt.Sprintf(`{"level": %d}`, u.to.level), http.StatusOK,
-		fmt.Sprintf(`"level":%d`, u.to.level))
+	u.raise(first)
 	if u.to.level > current.level {
 		u.useNext()
 	}
@@ -93,6 +92,23 @@ func (u *upgrade) run() {
 		u.refused(all[2])
 	}
 	u.load.progress()
+}
+
+// raise raises the level, as soon as all servers have said that they speak it and one of them leads.
+func (u *upgrade) raise(through *cluster.Server) {
+	u.t.Helper()
+	var answer string
+	wait.Succeeds(u.t, "the new level", func() error {
+		status, text, err := u.request(through, http.MethodPut, levelPath, fmt.Sprintf(`{"level": %d}`, u.to.level))
+		if status != http.StatusOK {
+			return fmt.Errorf("%d: %s, %w", status, text, errors.Join(err))
+		}
+		answer = text
+		return nil
+	})
+	if want := fmt.Sprintf(`"level":%d`, u.to.level); !strings.Contains(answer, want) {
+		u.t.Errorf("the level is raised, and server %d answers %s, want %s", through.ID, answer, want)
+	}
 }
 
 // useNext does what only the next release can.
