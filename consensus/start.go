@@ -181,15 +181,16 @@ func (n *Node) checkLevel() error {
 	return n.applied.Level().Spoken()
 }
 
-// publishLevel lets the node's other goroutines see the machine's level. Until it has one, that of before the start counts.
+// publishLevel lets the node's other goroutines see the machine's level. Until it has one, that of before the start
+// counts.
 func (f *fsm) publishLevel() {
 	if level := f.machine.Level(); level != 0 {
 		f.n.applied.SetLevel(level)
 	}
 }
 
-// keepLevel keeps the machine's level for the next start. The applying goroutine calls it, without the view lock. What a
-// failure costs is that a wrong release is refused later, by the log.
+// keepLevel keeps the machine's level for the next start. The applying goroutine calls it, without the view lock.
+// What a failure costs is that a wrong release is refused later, by the log.
 func (f *fsm) keepLevel() {
 	level := f.machine.Level()
 	if level == f.level || level == 0 {
