@@ -446,8 +446,13 @@ func TestRegression_BadAppends_FewLines(t *testing.T) {
 	}
 	e.must(0, "/b")
 	text := out.take()
-	// An election writes lines, too, and a busy machine may have some meanwhile.
-	if n := strings.Count(text, "append connection ended"); n != 1 || strings.Count(text, "\n") > floods/2 {
-		t.Errorf("%d of %d lines are about %d bad requests: %s", n, strings.Count(text, "\n"), floods, text)
+	others := 0
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, `"subsystem":"raft"`) { // an election's, which a busy machine may have meanwhile
+			others++
+		}
+	}
+	if n := strings.Count(text, "append connection ended"); n != 1 || others > 20 {
+		t.Errorf("%d of %d lines are about %d bad requests: %s", n, others, floods, text)
 	}
 }

@@ -73,7 +73,7 @@ func awaitHalt(t *testing.T, s *cluster.Server, kind string, words ...string) st
 
 // TestHalt_Removed: a removed server reports it, and its clients continue elsewhere, with their sessions.
 func TestHalt_Removed(t *testing.T) {
-	e := start(t, 3, cluster.Options{Config: map[string]string{"syncLimit": patientSync}})
+	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/removed")
 	l.waitProgress(50)
 	removed := e.Followers()[0]

@@ -31,7 +31,7 @@ func rounds(t *testing.T, otherwise int) int {
 // three servers, several times. No acknowledged write may be lost, none applied twice, and the
 // clients of the survivors must keep their connections. The time without an answer is logged.
 func TestFailover_LeaderKilledUnderLoad(t *testing.T) {
-	e := start(t, 3, cluster.Options{Config: map[string]string{"syncLimit": patientSync}})
+	e := start(t, 3, cluster.Options{})
 	var gaps, singles []time.Duration
 	for round := range rounds(t, 5) {
 		l := startLoad(t, e, fmt.Sprintf("/leader-%d", round))
@@ -62,7 +62,7 @@ func TestFailover_LeaderKilledUnderLoad(t *testing.T) {
 // TestFailover_LeaderStoppedUnderLoad stops the leader in good order: it hands
 // leadership over.
 func TestFailover_LeaderStoppedUnderLoad(t *testing.T) {
-	e := start(t, 3, cluster.Options{Config: map[string]string{"syncLimit": patientSync}})
+	e := start(t, 3, cluster.Options{})
 	var gaps []time.Duration
 	for round := range rounds(t, 3) {
 		l := startLoad(t, e, fmt.Sprintf("/stop-%d", round))
@@ -88,7 +88,7 @@ func TestFailover_LeaderStoppedUnderLoad(t *testing.T) {
 
 // TestFailover_FollowerKilledUnderLoad: only its own clients notice.
 func TestFailover_FollowerKilledUnderLoad(t *testing.T) {
-	e := start(t, 3, cluster.Options{Config: map[string]string{"syncLimit": patientSync}})
+	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/follower")
 	l.waitProgress(50)
 	follower := e.Followers()[0]

@@ -40,10 +40,6 @@ const (
 // kit's tick, and a margin for a busy machine.
 const notice = 5 * time.Second
 
-// patientSync is a syncLimit for tests in which clients of living servers must keep their connections. These are
-// kept for 20 s without a leader, and not for 5 s as with the kit's tick: a busy machine's election may take longer.
-const patientSync = "40"
-
 // start runs n servers that permit sessionTimeout.
 func start(t *testing.T, n int, o cluster.Options) *cluster.Ensemble {
 	t.Helper()

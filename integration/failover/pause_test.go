@@ -13,7 +13,7 @@ import (
 
 // TestFailover_FollowerPaused: a paused follower blocks no one and catches up.
 func TestFailover_FollowerPaused(t *testing.T) {
-	e := start(t, 3, cluster.Options{Config: map[string]string{"syncLimit": patientSync}})
+	e := start(t, 3, cluster.Options{})
 	l := startLoad(t, e, "/paused")
 	l.waitProgress(50)
 	follower := e.Followers()[0]

@@ -25,8 +25,7 @@ func startChecked(t *testing.T, n int) *cluster.Ensemble {
 	if err := os.WriteFile(secret, []byte("the join secret of this test and of no other\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return start(t, n, cluster.Options{Config: map[string]string{
-		"check.interval": "500", "peer.joinSecretFile": secret, "syncLimit": patientSync}})
+	return start(t, n, cluster.Options{Config: map[string]string{"check.interval": "500", "peer.joinSecretFile": secret}})
 }
 
 // putBack stops the ensemble, copies the data directories of some servers, lets clients write on, stops it again,

@@ -18,7 +18,7 @@ import (
 // startSix runs three servers with reconfig, and has three more that they do not know.
 func startSix(t *testing.T, config map[string]string) *cluster.Ensemble {
 	t.Helper()
-	config["reconfigEnabled"], config["syncLimit"] = "true", patientSync
+	config["reconfigEnabled"] = "true"
 	return start(t, 6, cluster.Options{First: 3, Config: config})
 }
 

@@ -114,7 +114,7 @@ func TestSync_VoteFailsOnce(t *testing.T) {
 // TestSync_SnapshotFails: a server that cannot write a snapshot keeps its log, and keeps serving.
 func TestSync_SnapshotFails(t *testing.T) {
 	t.Parallel()
-	e, disks, allowed := onDisks(t, 3, map[string]string{"snapCount": "100", "syncLimit": patientSync})
+	e, disks, allowed := onDisks(t, 3, map[string]string{"snapCount": "100"})
 	if !allowed {
 		return
 	}

@@ -53,7 +53,6 @@ func enter(t *testing.T, n int, env ...string) *arena {
 	}
 	a.e = cluster.Start(t, n, cluster.Options{
 		Config: map[string]string{"limits.treeBytes": treeMemory, "snapCount": "2000",
-			"maxSessionTimeout":               fmt.Sprint(sessionTimeout.Milliseconds()),
 			"znode.container.checkIntervalMs": "3600000"}, // a used container stays
 		Wrap: func(id int) []string { return a.groups[id-1].Wrap() },
 		Env:  env, Quiet: true,

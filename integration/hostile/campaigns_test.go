@@ -3,7 +3,6 @@
 package hostile_test
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/zk-lite/zk-lite/integration/cluster"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
-	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -94,65 +92,47 @@ func readers(kind func(*shape) bool) func(*arena) {
 	}
 }
 
-// attempts is how often a request is sent whose connection ends before its reply: a server that is out of touch with
-// its leader, as may happen on a busy machine, ends all of them. One that the request itself ends has no reply at last.
-const attempts = 3
-
 func (a *arena) reader(s *cluster.Server, identities int, shapes []*shape) {
 	var p *peer
-	defer func() {
-		if p != nil {
-			p.close()
-		}
-	}()
+	var err error
+	janitor, err := cluster.Dial(s.Addr(), cluster.ConnectOptions{Timeout: sessionTimeout})
+	if err != nil {
+		a.errorf("a session of the kit's at server %d: %v", s.ID, err)
+		return
+	}
+	defer janitor.Drop()
 	for i, x := range shapes {
-		for attempt := 1; ; attempt++ {
-			if len(a.dead()) > 0 {
+		if len(a.dead()) > 0 {
+			return
+		}
+		if p == nil {
+			if p, err = dial(s.Addr(), identities); err != nil {
+				a.errorf("%v, before %s", err, x)
 				return
 			}
-			if p == nil {
-				var err error
-				if p, err = dial(s.Addr(), identities); err != nil {
-					a.errorf("%v, before %s", err, x)
-					return
-				}
-				go p.drain()
-			}
-			q := x.build()
-			n := max(1, min(24, (256<<10)/(1+len(q.Append(nil)))))
-			p.write(p.frames(p.smallWrite(), x.op, q, n), 3*sessionTimeout)
-			err := p.answered(3 * sessionTimeout)
-			if err != nil || x.ends() {
-				p.close()
-				p = nil
-			}
-			if err == nil || x.ends() {
-				break
-			}
-			if attempt == attempts || !errors.Is(err, errDisconnected) {
-				a.errorf("%s, %d times with %d identities at server %d: %v", x, n, identities, s.ID, err)
-				break
-			}
+			go p.drain()
+		}
+		q := x.build()
+		n := max(1, min(24, (256<<10)/(1+len(q.Append(nil)))))
+		p.write(p.frames(p.smallWrite(), x.op, q, n), 3*sessionTimeout)
+		err := p.answered(3 * sessionTimeout)
+		if err != nil && !x.ends() {
+			a.errorf("%s, %d times with %d identities at server %d: %v", x, n, identities, s.ID, err)
+		}
+		if err != nil || x.ends() {
+			p.close()
+			p = nil
 		}
 		if i%16 == 15 {
-			if err := a.tidy(s); err != nil {
+			if err := a.clean(janitor); err != nil {
 				a.errorf("cleaning up after %s: %v", x, err)
 				return
 			}
 		}
 	}
-}
-
-// tidy is clean, with a session of its own.
-func (a *arena) tidy(s *cluster.Server) error {
-	return wait.For(a.t.Context(), "what the attacker has left is gone", 3*sessionTimeout, func() error {
-		c, err := cluster.Dial(s.Addr(), cluster.ConnectOptions{Timeout: sessionTimeout})
-		if err != nil {
-			return err
-		}
-		defer c.Drop()
-		return a.clean(c)
-	})
+	if p != nil {
+		p.close()
+	}
 }
 
 // crowd is connections that are opened and closed together.
@@ -314,33 +294,28 @@ func churn(a *arena) {
 	const times = 330
 	all := a.long(creates)
 	all = slices.DeleteFunc(all, func(x *shape) bool { return !x.has("Path=long") })
-	var err error
-	for attempt := 1; attempt == 1 || attempt <= attempts && errors.Is(err, errDisconnected); attempt++ {
-		a.crowded(1, func(_ int, p *peer) {
-			go p.drain()
-			for n := range times {
-				x := all[n%len(all)]
-				q := x.build()
-				_, fields := fieldsOf(reflect.ValueOf(q).Elem())
-				b := p.frames(nil, x.op, q, 1)
-				b = p.frames(b, wire.OpDelete,
-					&wire.DeleteRequest{Path: fields[0].String(), Version: znode.AnyVersion}, 1)
-				if !p.write(b, sessionTimeout) || len(a.dead()) > 0 {
-					return
-				}
+	a.crowded(1, func(_ int, p *peer) {
+		go p.drain()
+		for n := range times {
+			x := all[n%len(all)]
+			q := x.build()
+			_, fields := fieldsOf(reflect.ValueOf(q).Elem())
+			b := p.frames(nil, x.op, q, 1)
+			b = p.frames(b, wire.OpDelete, &wire.DeleteRequest{Path: fields[0].String(), Version: znode.AnyVersion}, 1)
+			if !p.write(b, sessionTimeout) || len(a.dead()) > 0 {
+				return
 			}
-			err = p.answered(3 * sessionTimeout)
-		})
-	}
-	if err != nil {
-		a.errorf("creates and deletes: %v", err)
-	}
+		}
+		if err := p.answered(3 * sessionTimeout); err != nil {
+			a.errorf("creates and deletes: %v", err)
+		}
+	})
 }
 
 // behind sends a write and many reads after it to a server that has lost the others: the longest requests, and those
 // with all kinds of replies.
 func behind(a *arena) {
-	const clients, mebibytes, lost = 8, 1200, 3 * time.Second
+	const clients, mebibytes = 8, 1200
 	one := a.e.Server(2)
 	all, long, rest := a.gather(2*clients, one), a.long(isRead), unread()
 	defer all.close()
@@ -353,7 +328,7 @@ func behind(a *arena) {
 			s.Pause()
 		}
 	}
-	deadline := time.Now().Add(lost)
+	deadline := time.Now().Add(sessionTimeout / 3)
 	all.each(func(i int, p *peer) {
 		taken := p.write(p.smallWrite(), time.Until(deadline))
 		for n := 0; taken && n < mebibytes/clients; n++ {

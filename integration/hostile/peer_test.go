@@ -148,8 +148,6 @@ func (p *peer) write(b []byte, limit time.Duration) bool {
 	return err == nil
 }
 
-var errDisconnected = errors.New("disconnected")
-
 // answered waits until every request has its reply. The error states how many have none.
 func (p *peer) answered(limit time.Duration) error {
 	deadline := time.Now().Add(limit)
@@ -159,7 +157,7 @@ func (p *peer) answered(limit time.Duration) error {
 		select {
 		case <-p.ended:
 			if p.replies.Load() < p.sent {
-				return fmt.Errorf("%w with %d of %d replies", errDisconnected, p.replies.Load(), p.sent)
+				return fmt.Errorf("disconnected with %d of %d replies", p.replies.Load(), p.sent)
 			}
 		case <-poll.C:
 		}

@@ -16,9 +16,8 @@ import (
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// sessionTimeout is the witnesses', and the longest that any of them may wait. The requests of a campaign are seconds
-// of work for a server, and many more on a machine that has other work, too.
-const sessionTimeout = 20 * time.Second
+// sessionTimeout is the witnesses', and the longest that any of them may wait.
+const sessionTimeout = 10 * time.Second
 
 // witness is a client with few requests, one at a time, which measures how long it waits. It uses one server and
 // reconnects to it as soon as it can, with the same session.
