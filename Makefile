@@ -67,12 +67,16 @@ test: ## every test that needs only Go, bash, curl and sed: under five minutes
 	$(GO) test -p 3 -timeout 15m ./...
 
 slow: ## the tests that make test leaves out because they take long: killed and paused servers, the largest tables
-	$(GO) test -tags slow -timeout 20m ./integration/failover ./lab/table
+	$(GO) test -tags slow -timeout 20m -run "$$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/^\1$$/p' \
+	  $$(grep -l '^//go:build slow' integration/failover/*_test.go lab/table/*_test.go) | paste -sd '|')" \
+	  ./integration/failover ./lab/table
 
-# The simulator has one thread, and integration runs the built binary.
+# The simulator has one thread, integration and cmd/zk-lite run the built binary, the root's tests read files, and
+# TestTree_Large_... measures memory.
 race: export CGO_ENABLED = 1
-race: ## make test under the race detector, without the command line's scripts
-	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /lab/ -e /integration -e /cmd/zk-lite$$) ./lab/ensemble ./lab/judge
+race: ## make test under the race detector, without what it cannot see
+	$(GO) test -race -timeout 20m -skip ^TestTree_Large_ ./lab/ensemble ./lab/judge \
+	  $$($(GO) list ./... | grep -v -e /lab/ -e /integration -e /zk-lite$$)
 
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
