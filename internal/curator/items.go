@@ -20,10 +20,14 @@ const (
 	Plain       Items = iota // Curator's DistributedQueue: queue-
 	Prioritized              // DistributedPriorityQueue: queue-<priority>
 	Delayed                  // DistributedDelayQueue: queue-|<milliseconds>|
+	KazooItems               // kazoo's Queue and LockingQueue: entry-<priority>-
 )
 
-// itemName is the prefix of the names of all items.
-const itemName = "queue-"
+// itemName is the prefix of the names of Curator's items, kazooItemName of kazoo's.
+const (
+	itemName      = "queue-"
+	kazooItemName = "entry-"
+)
 
 // Item is an item's name, and its place in the order.
 type Item struct {
@@ -40,6 +44,8 @@ func (k Items) Name(key int64) string {
 		return itemName + priority(int32(key))
 	case Delayed:
 		return fmt.Sprintf("%s|%08X|", itemName, key)
+	case KazooItems:
+		return fmt.Sprintf("%s%03d-", kazooItemName, key)
 	}
 	return itemName
 }
@@ -56,7 +62,11 @@ func priority(p int32) string {
 
 // Parse reads a name. ok is false for a znode that is no item of this kind.
 func (k Items) Parse(name string) (item Item, ok bool) {
-	rest, ok := strings.CutPrefix(name, itemName)
+	prefix := itemName
+	if k == KazooItems {
+		prefix = kazooItemName
+	}
+	rest, ok := strings.CutPrefix(name, prefix)
 	if !ok {
 		return Item{}, false
 	}
@@ -66,6 +76,8 @@ func (k Items) Parse(name string) (item Item, ok bool) {
 		item.Key, rest, ok = parsePriority(rest)
 	case Delayed:
 		item.Key, rest, ok = parseTime(rest)
+	case KazooItems:
+		item.Key, rest, ok = parseKazooPriority(rest)
 	default:
 		var w Waiter
 		w, ok = Parse(name, itemName)
@@ -85,6 +97,13 @@ func parsePriority(s string) (key int64, rest string, ok bool) {
 	}
 	bits, err := strconv.ParseUint(s[1:width], 16, 32)
 	return int64(int32(bits)), s[width:], err == nil && s[:width] == priority(int32(bits))
+}
+
+// parseKazooPriority reads <priority>- and returns the rest.
+func parseKazooPriority(s string) (key int64, rest string, ok bool) {
+	digits, rest, ok := strings.Cut(s, "-")
+	n, err := strconv.ParseUint(digits, 10, 31)
+	return int64(n), rest, ok && err == nil && len(digits) >= 3
 }
 
 // parseTime reads |<milliseconds>| and returns the rest.
