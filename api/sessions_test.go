@@ -47,6 +47,22 @@ func TestSessions_ShownThroughAnyServer(t *testing.T) {
 	row := c.get("/v1/sessions?limit=1000").want(200)
 	row.contains(`{"id":"` + id + `","timeout":"10s","server":3,"ephemerals":1}`)
 	super := c.with(basic("super:secret"))
+	client := super.at(e.urls[2]).get("/v1/sessions/" + id).want(200).field("connection").(map[string]any)
+	for _, asked := range e.urls {
+		a := super.at(asked).get("/v1/sessions?server=3&id="+id+"&id=0x1").want(200).has("sessions.0.identities.1.id", "alice:x")
+		a.has("sessions.0.address", client["address"]).has("sessions.0.server", 3)
+		if rows := a.field("sessions").([]any); len(rows) != 1 || rows[0].(map[string]any)["last_heard"] == nil {
+			t.Errorf("want one session, and when it was heard: %s", a.body)
+		}
+	}
+	// Another's identities are not told to who lacks them; the address is the asker's own.
+	a := c.get("/v1/sessions?server=3&id="+id).want(200).has("sessions.0.identities.0.scheme", "ip")
+	if n := len(a.field("sessions.0.identities").([]any)); n != 1 {
+		t.Errorf("a stranger is told of %d identities, want its own one: %s", n, a.body)
+	}
+	c.with(basic("alice:secret")).get("/v1/sessions?server=3&id="+id).want(200).has("sessions.0.identities.1.id", "alice:x")
+	c.get("/v1/sessions?id=x").problem(400, "BADARGUMENTS").has("parameter", "id")
+	c.get("/v1/sessions?"+strings.Repeat("id=0x1&", 101)).problem(400, "BADARGUMENTS").has("parameter", "id")
 	for _, asked := range e.urls {
 		a := super.at(asked).get("/v1/sessions/"+id+"?server=3").want(200).has("paths.0", dir+"/me").has("connection.watches.0.path", dir)
 		a.has("connection.identities.1.id", "alice:x").has("connection.watches.0.kinds.0", "data").has("server", 3)
@@ -78,12 +94,12 @@ func TestSessions_Local(t *testing.T) {
 	zk := connectTo(t, fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort))
 	id := fmt.Sprintf("0x%x", uint64(zk.SessionID()))
 	row := `{"id":"` + id + `","timeout":"10s","server":1,"ephemerals":0`
-	c.get("/v1/sessions").want(200).has("total", 1).contains(row + `,"local":true}`)
+	c.get("/v1/sessions").want(200).has("total", 1).contains(row + `,"local":true,"address":"127.0.0.1:`)
 	c.get("/v1/sessions/"+id).want(200).has("local", true).has("connection.outstanding", 0)
 	if _, _, err := zk.Create(t.Context(), "/e", nil, zkclient.Ephemeral); err != nil {
 		t.Fatal(err)
 	}
-	c.get("/v1/sessions").want(200).has("total", 1).contains(`"ephemerals":1}`)
+	c.get("/v1/sessions").want(200).has("total", 1).contains(`"ephemerals":1,"address":"127.0.0.1:`)
 	if a := c.get("/v1/sessions/" + id).want(200); a.json["local"] != nil {
 		t.Errorf("a session that was upgraded: %s", a.body)
 	}

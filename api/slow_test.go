@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"reflect"
 	"strconv"
 	"strings"
@@ -10,7 +12,9 @@ import (
 
 	"github.com/zk-lite/zk-lite/api"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server/insight"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Administrators see slow requests, in pages, with the stages of the command and the client's trace.
@@ -85,6 +89,34 @@ func TestExpiredSessions(t *testing.T) {
 		!reflect.DeepEqual(found["paths"], []any{strings.TrimPrefix(path, "/v1/znodes")}) {
 		t.Errorf("the session is %v, want one that was silent, with the path of its ephemeral", found)
 	}
+}
+
+// Of an expired session that had a connection, they see who the client was.
+func TestExpiredSessions_NameTheClient(t *testing.T) {
+	e := fresh(t, 1, brisk)
+	admin := operator(t, e.urls[0])
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", e.settings[0].ClientPort))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// A session of one second, whose client then says nothing.
+	request := wire.ConnectRequest{TimeoutMillis: 1000, Password: make([]byte, znode.PasswordSize)}
+	if _, err := conn.Write(request.Append([]byte{0, 0, 0, 44})); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the session to expire", func() bool {
+		items := admin.get("/v1/expired-sessions").want(200).field("items").([]any)
+		if len(items) == 0 {
+			return false
+		}
+		x, at := items[0].(map[string]any), conn.LocalAddr().String()
+		ip := []any{map[string]any{"scheme": "ip", "id": "127.0.0.1"}}
+		if x["address"] != at || !reflect.DeepEqual(x["identities"], ip) {
+			t.Fatalf("the session is %v, want one of %s with the identities %v", x, at, ip)
+		}
+		return true
+	})
 }
 
 // Administrators see who uses a server most: this session, this address, this path.

@@ -16,6 +16,7 @@ type deaf struct{}
 
 func (deaf) Notify(*watch.Notification) {}
 func (deaf) Disconnect(Reason)          {}
+func (deaf) Address() string            { return "" }
 
 // benchOp reads a znode's data, or waits for a write.
 type benchOp struct {

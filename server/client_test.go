@@ -36,6 +36,9 @@ func (c *client) Notify(n *watch.Notification) {
 	c.say(n.Zxid, "event %v %s", n.Type, strings.Clone(n.Path))
 }
 
+// Address implements Client.
+func (*client) Address() string { return "127.0.0.1:40001" }
+
 // Disconnect implements Client.
 func (c *client) Disconnect(r Reason) {
 	c.mu.Lock()

@@ -46,6 +46,8 @@ type Client interface {
 	// soon if that does not work. Nothing more may be sent. The listener then calls
 	// Conn.Close.
 	Disconnect(r Reason)
+	// Address is the client's, such as 192.0.2.7:40001.
+	Address() string
 }
 
 // request is an Op in a Conn's queue.
@@ -326,7 +328,7 @@ func (c *Conn) Close(reason string) {
 	watches := c.watcher.Paths()
 	c.server.watches.Drop(c.watcher)
 	if c.server.conns.remove(c, id) {
-		c.server.expired.Disconnected(id, reason, watches)
+		c.server.expired.Disconnected(id, c.Who(), reason, watches)
 	}
 }
 

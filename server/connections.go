@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -170,3 +171,16 @@ func (t *connections) disconnectAll(r Reason) {
 
 // Connection returns the connection that carries a session on this server; nil: none does.
 func (s *Server) Connection(id znode.SessionID) *Conn { return s.conns.of(id) }
+
+// Who returns who is connected.
+func (c *Conn) Who() insight.Client {
+	return insight.Client{Address: c.client.Address(), Identities: c.Identities()}
+}
+
+// LastHeard returns about when something last came from the client; zero: not known.
+func (c *Conn) LastHeard() time.Time { return c.server.conns.lastHeard(c) }
+
+// open returns the connection as the record of a session that expires has it.
+func (c *Conn) open() *insight.OpenConnection {
+	return &insight.OpenConnection{Client: c.Who(), LastByte: c.LastHeard(), Watches: c.watcher.Paths()}
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -92,6 +93,28 @@ func TestServer_ExpiredSessions_NameEphemerals(t *testing.T) {
 				all := k.srv.Expired().Sessions(0, 9)
 				if len(all) != 1 || all[0].Ephemerals != len(c.made) || !slices.Equal(all[0].Paths, c.kept) {
 					t.Errorf("expired sessions %+v, want one with %d ephemeral nodes, %q of them kept", all, len(c.made), c.kept)
+				}
+			})
+		})
+	}
+}
+
+// Who its client was is kept, from the open connection or the last one, without hashes and within bounds.
+func TestServer_ExpiredSessions_NameTheClient(t *testing.T) {
+	alice := znode.ID{Scheme: "digest", ID: "alice:c2VjcmV0"}
+	long := znode.ID{Scheme: "x509", ID: strings.Repeat("x", 256)}
+	for name, end := range map[string]func(*client){"silent": func(*client) {}, "ended": func(c *client) { c.Close("reset") }} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := started(t, nil)
+				c := k.connect(alice, long)
+				c.open(4 * time.Second)
+				end(c)
+				k.until(10 * time.Second)
+				all := k.srv.Expired().Sessions(0, 9)
+				want := insight.Client{Address: c.Address(), Identities: []znode.ID{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: "alice:x"}}}
+				if len(all) != 1 || !reflect.DeepEqual(all[0].Client, want) {
+					t.Errorf("expired sessions %+v, want one of %+v", all, want)
 				}
 			})
 		})

@@ -350,7 +350,7 @@ func (l *LocalSessions) end(dead []*localSession) {
 	for _, x := range dead {
 		var open *insight.OpenConnection
 		if c := l.srv.conns.of(x.ID); c != nil {
-			open = &insight.OpenConnection{LastByte: l.srv.conns.lastHeard(c), Watches: c.watcher.Paths()}
+			open = c.open()
 			l.srv.conns.unbind(c, x.ID)
 			c.cut(ReasonExpired)
 		}

@@ -40,6 +40,7 @@ func (r *racer) Notify(n *watch.Notification) {
 }
 
 func (r *racer) Disconnect(why Reason) { r.c.Disconnect(why) }
+func (r *racer) Address() string       { return r.c.Address() }
 
 func (r *racer) zxidLocked(z znode.Zxid) {
 	if n := len(r.c.zxids); n > 0 && r.c.zxids[n-1] > z {

@@ -181,7 +181,7 @@ func (h *handler) SessionClosed(x *session.Session, ephemerals []string, expired
 	if expired {
 		var open *insight.OpenConnection
 		if c != nil {
-			open = &insight.OpenConnection{LastByte: h.srv.conns.lastHeard(c), Watches: c.watcher.Paths()}
+			open = c.open()
 		}
 		h.srv.expired.Add(x, ephemerals, open)
 	} else {

@@ -25,7 +25,7 @@ func TestContract_TypesEqualTheirSchemas(t *testing.T) {
 		"SlowEntries": body.Newest[body.SlowEntry]{}, "SlowEntry": body.SlowEntry{},
 		"ExpiredSessions": body.Newest[body.ExpiredSession]{}, "ExpiredSession": body.ExpiredSession{},
 		"Top": body.Top{}, "Subtrees": body.Subtrees{}, "Rights": body.Rights{}, "TopUser": body.User{}, "Ready": body.Ready{},
-		"Session": sessionRow{}, "SessionDetail": sessionDetail{}, "Watch": watchBody{}, "Stat": rest.Stat{},
+		"Session": body.SessionRow{}, "SessionDetail": body.SessionDetail{}, "Watch": body.Watch{}, "Stat": rest.Stat{},
 	} {
 		schema, ok := c.schemas[name].(object)
 		if !ok {

@@ -104,6 +104,7 @@ func expiredSession(x *insight.ExpiredSession) (b body.ExpiredSession, id uint64
 		LastByte: known(x.LastByte), Ended: known(x.Ended), EndReason: x.EndReason, Watches: x.Watches,
 		PausedMS: millis(x.Paused),
 	}
+	b.Who = whoOf(x.Client)
 	if x.HeardBy != state.NoServer {
 		by := number(x.HeardBy)
 		b.HeardBy = &by

@@ -115,7 +115,7 @@ func (h *handlers) routes() []rest.Route {
 
 		rest.LocalOp(get, "/v1/history", h.monitor.getHistory, "since").Anywhere(),
 		rest.LocalOp(get, "/v1/servers", h.cluster.listServers),
-		rest.LocalOp(get, "/v1/sessions", listSessions, "after", "limit"),
+		rest.LocalOp(get, "/v1/sessions", h.sessions.list, "id", "after", "limit").Anywhere(),
 		rest.LocalOp(get, "/v1/sessions/{id}", h.sessions.get).Anywhere(),
 		rest.LocalOp(get, "/v1/watchers/{path}", listWatchers).Anywhere(),
 

@@ -1,14 +1,16 @@
 package admin
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"slices"
-	"time"
 
+	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/api/rest"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/server"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/session"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
@@ -26,45 +28,84 @@ type sessions struct {
 // maxShown bounds the items that are listed of one session, or on one path.
 const maxShown = 1000
 
-// sessionRow is what every server knows of a session or, if it is local, the server that has it.
-type sessionRow struct {
-	ID         string         `json:"id"`
-	Timeout    string         `json:"timeout"`
-	Server     state.ServerID `json:"server"` // that its client was last at
-	Ephemerals int            `json:"ephemerals"`
-	Local      bool           `json:"local,omitempty"`
-}
+// maxAsked bounds the sessions that can be asked for in one request.
+const maxAsked = 100
 
-// sessionPage is a page of sessions.
-type sessionPage struct {
-	Sessions []sessionRow `json:"sessions"`
-	Total    int          `json:"total"`
-	Next     string       `json:"next,omitempty"`
-}
-
-// listSessions lists the sessions by their ids: those of all servers, and the local ones of this one.
-func listSessions(q *rest.Request) error {
-	limit, err := q.Query.Integer("limit", maxShown/10, 1, maxShown)
+// list lists the sessions by their ids, or those that are asked for: those of all servers, and the local ones of this
+// one.
+func (h *sessions) list(q *rest.Request) error {
+	page := body.Sessions{Sessions: []body.SessionRow{}}
+	ids, err := askedSessions(q)
+	if err == nil && ids == nil {
+		ids, page.Next, err = nextSessions(q)
+	}
 	if err != nil {
 		return err
 	}
-	var after znode.SessionID
-	if q.Query.Has("after") {
-		var ok bool
-		if after, ok = rest.ParseSessionID(q.Query.Text("after")); !ok {
-			return rest.BadRequest("after", "%q is not the id of a session, such as 0x1001", q.Query.Text("after"))
+	q.View(func(v *server.View) {
+		page.Total = v.Machine().Sessions().Len() + v.Local().Len()
+		for _, id := range ids {
+			if row, ok := rowOf(v, id); ok {
+				page.Sessions = append(page.Sessions, body.SessionRow{Session: row})
+			}
+		}
+	})
+	all := q.IsAdministrator()
+	for i := range page.Sessions {
+		row := &page.Sessions[i]
+		id, _ := rest.ParseSessionID(row.ID)
+		if c := h.server.Connection(id); c != nil {
+			row.Who, row.LastHeard = whoOf(tellableOf(q, c.Who(), all)), known(c.LastHeard())
 		}
 	}
-	page := sessionPage{Sessions: []sessionRow{}}
-	var ids []uint64
+	return q.Answer(http.StatusOK, page)
+}
+
+// sessionID reads the id of a session.
+func sessionID(param, text string) (znode.SessionID, error) {
+	id, ok := rest.ParseSessionID(text)
+	if !ok {
+		return 0, rest.BadRequest(param, "%q is not the id of a session, such as 0x1001", text)
+	}
+	return id, nil
+}
+
+// askedSessions are those of the parameter id; nil: it is not given.
+func askedSessions(q *rest.Request) (ids []znode.SessionID, err error) {
+	texts := q.Query.Values["id"]
+	if len(texts) > maxAsked {
+		return nil, rest.BadRequest("id", "given %d times; give it %d times at most", len(texts), maxAsked)
+	}
+	for _, text := range texts {
+		id, err := sessionID("id", text)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// nextSessions are those of the page that is asked for, and next is where the following one begins; empty: there is
+// none.
+func nextSessions(q *rest.Request) (ids []znode.SessionID, next string, err error) {
+	limit, err := q.Query.Integer("limit", maxShown/10, 1, maxShown)
+	if err != nil {
+		return nil, "", err
+	}
+	var after znode.SessionID
+	if q.Query.Has("after") {
+		if after, err = sessionID("after", q.Query.Text("after")); err != nil {
+			return nil, "", err
+		}
+	}
 	q.View(func(v *server.View) {
 		table := v.Machine().Sessions()
 		local := v.Local().All()
-		page.Total = table.Len() + len(local)
-		ids = make([]uint64, 0, page.Total)
+		ids = make([]znode.SessionID, 0, table.Len()+len(local))
 		add := func(x *session.Session) {
 			if uint64(x.ID) > uint64(after) {
-				ids = append(ids, uint64(x.ID))
+				ids = append(ids, x.ID)
 			}
 		}
 		table.Each(add)
@@ -72,77 +113,63 @@ func listSessions(q *rest.Request) error {
 			add(&local[i])
 		}
 	})
-	slices.Sort(ids) // not while others wait
+	// Not while others wait.
+	slices.SortFunc(ids, func(a, b znode.SessionID) int { return cmp.Compare(uint64(a), uint64(b)) })
 	if len(ids) > limit {
 		ids = ids[:limit]
-		page.Next = znode.SessionID(ids[limit-1]).String()
+		next = ids[limit-1].String()
 	}
-	q.View(func(v *server.View) {
-		for _, id := range ids {
-			if row, ok := rowOf(v, znode.SessionID(id)); ok {
-				page.Sessions = append(page.Sessions, row)
-			}
-		}
-	})
-	return q.Answer(http.StatusOK, page)
+	return ids, next, nil
+}
+
+// tellableOf is what the asker may know of a client: an administrator all, others the address if it is their own, and
+// the identities that they have, too.
+func tellableOf(q *rest.Request, c insight.Client, all bool) insight.Client {
+	if all {
+		return c
+	}
+	if at, err := netip.ParseAddrPort(c.Address); err != nil || at.Addr().Unmap().String() != q.Address {
+		c.Address = ""
+	}
+	c.Identities = slices.DeleteFunc(slices.Clone(c.Identities), func(i znode.ID) bool { return !slices.Contains(q.IDs, i) })
+	return c
+}
+
+// whoOf is a client without hashes.
+func whoOf(c insight.Client) body.Who {
+	who := body.Who{Address: c.Address}
+	for _, i := range c.Identities {
+		who.Identities = append(who.Identities, body.Identity{Scheme: i.Scheme, ID: znode.WithoutHash(i)})
+	}
+	return who
 }
 
 // rowOf returns the row of a session; false if there is none with this id.
-func rowOf(v *server.View, id znode.SessionID) (sessionRow, bool) {
+func rowOf(v *server.View, id znode.SessionID) (body.Session, bool) {
 	x, local := v.Machine().Sessions().Get(id), false
 	if x == nil {
 		own, ok := v.Local().Get(id)
 		if !ok {
-			return sessionRow{}, false
+			return body.Session{}, false
 		}
 		x, local = &own, true
 	}
-	return sessionRow{
-		x.ID.String(), x.Timeout.String(), state.ServerID(x.Owner), v.Tree().EphemeralCount(x.ID), local,
+	return body.Session{
+		ID: x.ID.String(), Timeout: x.Timeout.String(), Server: number(state.ServerID(x.Owner)),
+		Ephemerals: v.Tree().EphemeralCount(x.ID), Local: local,
 	}, true
-}
-
-// sessionDetail is a session with what the server knows that has its connection.
-type sessionDetail struct {
-	sessionRow
-	Paths      []string        `json:"paths"` // of its ephemerals, as far as the client may see them
-	Connection *connectionBody `json:"connection,omitempty"`
-	More       bool            `json:"more"` // than are listed
-}
-
-// connectionBody is a client's connection to the ZooKeeper port.
-type connectionBody struct {
-	Address     string      `json:"address,omitempty"`
-	Identities  []aclID     `json:"identities"` // without hashes
-	Established string      `json:"established"`
-	LastHeard   string      `json:"last_heard,omitempty"` // when it was last answered
-	Outstanding int         `json:"outstanding"`
-	Watches     []watchBody `json:"watches"`
-}
-
-type aclID struct {
-	Scheme string `json:"scheme"`
-	ID     string `json:"id"`
-}
-
-// watchBody is what one session watches on one path.
-type watchBody struct {
-	Path    string   `json:"path,omitempty"`
-	Session string   `json:"session,omitempty"`
-	Kinds   []string `json:"kinds"`
 }
 
 // get shows a session.
 func (h *sessions) get(q *rest.Request) error {
-	id, ok := rest.ParseSessionID(q.Vars["id"])
-	if !ok {
-		return rest.BadRequest("id", "%q is not the id of a session, such as 0x1001", q.Vars["id"])
+	id, err := sessionID("id", q.Vars["id"])
+	if err != nil {
+		return err
 	}
-	all := q.IsAdministrator()
-	var d sessionDetail
+	all, ok := q.IsAdministrator(), false
+	d := body.SessionDetail{Paths: []string{}}
 	q.View(func(v *server.View) {
-		d.Paths = []string{}
-		if d.sessionRow, ok = rowOf(v, id); !ok {
+		if d.Session, ok = rowOf(v, id); !ok {
 			return
 		}
 		paths := v.Tree().Ephemerals(id, "")
@@ -162,9 +189,9 @@ func (h *sessions) get(q *rest.Request) error {
 	return q.Answer(http.StatusOK, d)
 }
 
-// connect adds the session's connection if it is this server's: all of it or, of the client's address and identities,
-// the asker's own, and the watches on paths that it may know of.
-func (h *sessions) connect(q *rest.Request, id znode.SessionID, d *sessionDetail, all bool) {
+// connect adds the session's connection if it is this server's: of the client what the asker may know, and the watches
+// on paths that it may know of.
+func (h *sessions) connect(q *rest.Request, id znode.SessionID, d *body.SessionDetail, all bool) {
 	conn := h.server.Connection(id)
 	if conn == nil || h.port == nil {
 		return
@@ -173,18 +200,11 @@ func (h *sessions) connect(q *rest.Request, id znode.SessionID, d *sessionDetail
 		if c.Session != id {
 			continue
 		}
-		body := &connectionBody{Established: c.Established.UTC().Format(time.RFC3339Nano),
-			Outstanding: c.Outstanding, Identities: []aclID{}, Watches: []watchBody{}}
-		if !c.LastAnswer.IsZero() {
-			body.LastHeard = c.LastAnswer.UTC().Format(time.RFC3339Nano)
-		}
-		if at, err := netip.ParseAddrPort(c.Remote); all || err == nil && at.Addr().Unmap().String() == q.Address {
-			body.Address = c.Remote
-		}
-		for _, i := range conn.Identities() {
-			if all || slices.Contains(q.IDs, i) {
-				body.Identities = append(body.Identities, aclID{i.Scheme, znode.WithoutHash(i)})
-			}
+		who := whoOf(tellableOf(q, conn.Who(), all))
+		shown := &body.Connection{
+			Address: who.Address, Identities: slices.Concat([]body.Identity{}, who.Identities),
+			Established: c.Established.UTC(), LastHeard: known(conn.LastHeard()), Outstanding: c.Outstanding,
+			Watches: []body.Watch{},
 		}
 		held, more := watches(q).Of(conn.Watcher(), maxShown)
 		d.More = d.More || more
@@ -192,15 +212,10 @@ func (h *sessions) connect(q *rest.Request, id znode.SessionID, d *sessionDetail
 			if !all && !tellable(q, w.Path) {
 				continue
 			}
-			body.Watches = append(body.Watches, watchBody{Path: w.Path, Kinds: kindsOf(w.Modes)})
+			shown.Watches = append(shown.Watches, body.Watch{Path: w.Path, Kinds: kindsOf(w.Modes)})
 		}
-		slices.SortFunc(body.Watches, func(a, b watchBody) int {
-			if a.Path < b.Path {
-				return -1
-			}
-			return 1
-		})
-		d.Connection = body
+		slices.SortFunc(shown.Watches, func(a, b body.Watch) int { return cmp.Compare(a.Path, b.Path) })
+		d.Connection = shown
 	}
 }
 
@@ -209,13 +224,6 @@ func kindsOf(modes []watch.Mode) (kinds []string) {
 		kinds = append(kinds, m.String())
 	}
 	return kinds
-}
-
-// watchersBody is who watches a path at this server.
-type watchersBody struct {
-	Path     string      `json:"path"`
-	Watchers []watchBody `json:"watchers"`
-	More     bool        `json:"more"`
 }
 
 // listWatchers lists the sessions that watch a path, by connections to this server.
@@ -227,12 +235,12 @@ func listWatchers(q *rest.Request) error {
 	if !tellable(q, path) && !q.IsAdministrator() {
 		return rest.Fail(znode.ErrNoAuth, path)
 	}
-	body := watchersBody{Path: path, Watchers: []watchBody{}}
+	shown := body.Watchers{Path: path, Watchers: []body.Watch{}}
 	held, more := watches(q).On(path, maxShown)
-	body.More = more
+	shown.More = more
 	for _, w := range held {
-		body.Watchers = append(body.Watchers,
-			watchBody{Session: server.WatcherSession(w.Watcher).String(), Kinds: kindsOf(w.Modes)})
+		shown.Watchers = append(shown.Watchers,
+			body.Watch{Session: server.WatcherSession(w.Watcher).String(), Kinds: kindsOf(w.Modes)})
 	}
-	return q.Answer(http.StatusOK, body)
+	return q.Answer(http.StatusOK, shown)
 }

@@ -168,6 +168,7 @@ type ExpiredSession struct {
 	HeardBy        *int       `json:"heard_by,omitempty"`
 	ServerSilentMS float64    `json:"server_silent_ms,omitempty"`
 
+	Who
 	Connected bool       `json:"connected,omitempty"`
 	LastByte  *time.Time `json:"last_byte,omitempty"`
 	Ended     *time.Time `json:"connection_ended,omitempty"`

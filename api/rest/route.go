@@ -60,7 +60,9 @@ func LocalOp(method, pattern string, handle func(*Request) error, params ...stri
 var CommonParams = [...]string{"consistency", "min_zxid", "max_stale"}
 
 // repeatable are the parameters that may be given more than once.
-func repeatable(name string) bool { return name == "watch" || name == "name" || name == "identity" }
+func repeatable(name string) bool {
+	return slices.Contains([]string{"watch", "name", "identity", "id"}, name)
+}
 
 // knows reports whether the operation has this query parameter.
 func (r *Route) knows(param string) bool {

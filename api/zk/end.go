@@ -118,6 +118,9 @@ func (c *conn) ended() {
 	c.lingering.Store(time.AfterFunc(lingerTime, func() { _ = c.net.Close() }))
 }
 
+// Address implements server.Client.
+func (c *conn) Address() string { return c.remote }
+
 // Disconnect implements server.Client.
 func (c *conn) Disconnect(r server.Reason) {
 	if r == server.ReasonStopping || r == server.ReasonShed {

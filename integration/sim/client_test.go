@@ -123,6 +123,9 @@ func (x *connection) Notify(n *watch.Notification) {
 
 func (x *connection) deafLocked() bool { return x.over || x.life.dead.Load() }
 
+// Address implements server.Client.
+func (x *connection) Address() string { return "" }
+
 // Disconnect implements server.Client.
 func (x *connection) Disconnect(r server.Reason) { x.end(r.String()) }
 

@@ -13,11 +13,14 @@ import (
 )
 
 const (
-	// keepExpired is how many expired sessions are remembered: some 250 KB and their ephemerals' paths.
+	// keepExpired is how many expired sessions are remembered: some 500 KB and their ephemerals' paths.
 	keepExpired = 1000
 	// maxExpiredPaths and maxExpiredPathBytes bound the paths that are remembered of one: some 1 MB for all.
 	maxExpiredPaths, maxExpiredPathBytes = 10, 1 << 10
-	// maxDisconnected bounds the sessions without a connection that are remembered: some 10 MB.
+	// maxClientBytes bounds what is remembered of a client: its address and first identities.
+	maxClientBytes = 256
+	// maxDisconnected bounds the sessions without a connection that are remembered: some 20 MB, with the longest
+	// identities 35 MB.
 	maxDisconnected = 1 << 16
 	// maxExpiredLines is how many of the sessions that expire at a time have a line in the log.
 	maxExpiredLines = 5
@@ -58,6 +61,7 @@ type ExpiredSession struct {
 	ServerSilent time.Duration
 
 	// What Server knows.
+	Client    Client    // of its last connection
 	Connected bool      // its connection was open
 	LastByte  time.Time // about when something last came on it; zero: not known
 	Ended     time.Time // when its last connection ended; zero: not known
@@ -81,8 +85,28 @@ type Expirations struct {
 	paused       time.Duration
 }
 
+// Client is who was connected.
+type Client struct {
+	Address    string // and port
+	Identities []znode.ID
+}
+
+// kept is what is remembered of a client: no hashes, and at most maxClientBytes.
+func (c Client) kept() Client {
+	k, left := Client{Address: c.Address}, maxClientBytes-len(c.Address)
+	for _, id := range c.Identities {
+		id.ID = znode.WithoutHash(id)
+		if left -= len(id.Scheme) + len(id.ID); left < 0 {
+			break
+		}
+		k.Identities = append(k.Identities, znode.ID{Scheme: strings.Clone(id.Scheme), ID: strings.Clone(id.ID)})
+	}
+	return k
+}
+
 // disconnection is the end of a session's connection.
 type disconnection struct {
+	client  Client
 	at      time.Time
 	reason  string
 	watches int
@@ -90,6 +114,7 @@ type disconnection struct {
 
 // OpenConnection is the connection that a session had when it expired.
 type OpenConnection struct {
+	Client   Client
 	LastByte time.Time // about when something last came on it; zero: not known
 	Watches  int
 }
@@ -110,13 +135,14 @@ func (e *Expirations) Reported(by state.ServerID) {
 }
 
 // Disconnected notes the end of a session's connection, which had so many watches.
-func (e *Expirations) Disconnected(id znode.SessionID, reason string, watches int) {
+func (e *Expirations) Disconnected(id znode.SessionID, client Client, reason string, watches int) {
+	client = client.kept()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.disconnected) >= maxDisconnected { // full of sessions whose end a snapshot held, above all
 		clear(e.disconnected)
 	}
-	e.disconnected[id] = disconnection{time.Now(), reason, watches}
+	e.disconnected[id] = disconnection{client, time.Now(), reason, watches}
 }
 
 // Reconnected forgets the end of a session's connection: it has another one, here or at another server, or was closed.
@@ -153,7 +179,7 @@ func (e *Expirations) Add(s *session.Session, ephemerals []string, open *OpenCon
 		Ephemerals: len(ephemerals), Paths: firstPaths(ephemerals),
 	}
 	if open != nil {
-		x.Connected, x.LastByte, x.Watches = true, open.LastByte, open.Watches
+		x.Client, x.Connected, x.LastByte, x.Watches = open.Client.kept(), true, open.LastByte, open.Watches
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -169,7 +195,7 @@ func (e *Expirations) Add(s *session.Session, ephemerals []string, open *OpenCon
 	}
 	if d, ok := e.disconnected[x.Session]; ok {
 		delete(e.disconnected, x.Session)
-		x.Ended, x.EndReason, x.Watches = d.at, d.reason, d.watches
+		x.Client, x.Ended, x.EndReason, x.Watches = d.client, d.at, d.reason, d.watches
 	}
 	if x.At.Sub(e.pausedAt) < 2*x.Timeout {
 		x.Paused = e.paused
@@ -254,6 +280,9 @@ func (x *ExpiredSession) attributes() []any {
 	}
 	if !x.Ended.IsZero() {
 		list = append(list, "connection_ended", x.At.Sub(x.Ended).Round(time.Millisecond), "reason", x.EndReason)
+	}
+	if x.Client.Address != "" {
+		list = append(list, "address", x.Client.Address)
 	}
 	if x.Connected {
 		list = append(list, "watches", x.Watches)

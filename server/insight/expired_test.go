@@ -32,15 +32,15 @@ func TestExpirations_Disconnected_IsForgotten(t *testing.T) {
 			t.Errorf("%s: %d sessions are remembered, want %d", when, got, want)
 		}
 	}
-	e.Disconnected(1, "", 0)
-	e.Disconnected(2, "", 0)
+	e.Disconnected(1, Client{}, "", 0)
+	e.Disconnected(2, Client{}, "", 0)
 	expect(2, "two disconnected")
 	e.Reconnected(1)
 	expect(1, "one reconnected")
 	e.Add(&session.Session{ID: 2, Owner: 1}, nil, nil)
 	expect(0, "the other expired")
 	for i := range maxDisconnected + 1 {
-		e.Disconnected(znode.SessionID(i), "", 0)
+		e.Disconnected(znode.SessionID(i), Client{}, "", 0)
 	}
 	expect(1, "as many as are remembered and one more disconnected")
 }
