@@ -46,7 +46,7 @@ var pages = []struct {
 	{"docs/kubernetes.md", 1200},
 	{"docs/formats.md", 700},
 	{"docs/guarantees.md", 2440},
-	{"docs/http-coordination.md", 1250},
+	{"docs/http-coordination.md", 1290},
 	{"docs/http.md", 3000},
 	{"docs/lab-lesson.md", 10},
 	{"docs/lab-slides.md", 10},

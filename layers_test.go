@@ -83,7 +83,7 @@ var layers = []struct {
 	{0, "api/body", nil, "types of the contract, for both sides: it knows neither"},
 	{12, "api/rest", []string{"api/body", "api/metrics", "internal/histogram", "internal/tlsport", "server", "server/audit", "server/auth", "server/changes", "server/insight", "consensus/state", "session", "watch", "znode", "consensus"}, "the shared part of all operations; it has none of its own"},
 	{13, "api/data", []string{"api/body", "api/rest", "server", "server/changes", "consensus/state", "znode"}, "the operations' packages do not know each other"},
-	{13, "api/coordination", []string{"api/rest", "internal/curator", "internal/memberdata", "server", "server/changes", "consensus/state", "znode"}, "the operations' packages do not know each other"},
+	{13, "api/coordination", []string{"api/body", "api/rest", "internal/curator", "internal/memberdata", "server", "server/changes", "consensus/state", "znode"}, "the operations' packages do not know each other"},
 	{13, "api/admin", []string{"api/body", "api/rest", "api/metrics", "internal/process", "server", "server/backup", "server/insight", "consensus/state", "migration/fence", "migration/mirror", "session", "watch", "znode", "consensus", "consensus/membership"}, "the operations' packages do not know each other"},
 	{13, "api/ui", []string{"api/rest"}, "files of a page, which is a client like any other"},
 	{12, "api/dns", []string{"internal/memberdata", "internal/process", "server", "znode"}, "a server for clients of its own; knows no other"},

@@ -101,6 +101,8 @@ func readable(t *testing.T, c *client, session string) (targets []string) {
 			targets = append(targets, "/v1/acl/private?identity=digest:mallory")
 		case r.Pattern == "/v1/search/{path}":
 			targets = append(targets, "/v1/search/", "/v1/search/private?owner=any")
+		case r.Pattern == "/v1/recipes":
+			targets = append(targets, r.Pattern, "/v1/recipes?below=/private", "/v1/recipes?kind=group")
 		default:
 			targets = append(targets, fill.Replace(r.Pattern))
 		}

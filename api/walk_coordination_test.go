@@ -27,7 +27,7 @@ func newPlaces() *places { return &places{newNormaliser(), map[string]string{}, 
 
 var (
 	guids  = regexp.MustCompile(`_c_[0-9a-f]{8}-[0-9a-f-]{27}`)
-	tokens = regexp.MustCompile(`"(fencing_token|newest)":"[0-9]+"`)
+	tokens = regexp.MustCompile(`"(fencing_token|token|newest)":"[0-9]+"`)
 	// Times, keys, tokens, addresses, and how far a log has come.
 	passing = regexp.MustCompile(`20[0-9]{2}-[0-9-]{5}T[0-9:.]{8,12}Z|"key":"[0-9a-f]{16}"|"version":"[^"]*"|one-time-[A-Z2-7]{26}|127\.0\.0\.1:[0-9]+(:[0-9]+)?|` +
 		`"(last_index|applied_index|pending|lag)":[0-9]+|"last_contact":"[^"]*"|(raft_leader|znode_count) [0-9]+`)

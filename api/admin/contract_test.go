@@ -25,7 +25,8 @@ func TestContract_TypesEqualTheirSchemas(t *testing.T) {
 		"SlowEntries": body.Newest[body.SlowEntry]{}, "SlowEntry": body.SlowEntry{},
 		"ExpiredSessions": body.Newest[body.ExpiredSession]{}, "ExpiredSession": body.ExpiredSession{},
 		"Top": body.Top{}, "Subtrees": body.Subtrees{}, "Rights": body.Rights{}, "TopUser": body.User{}, "Ready": body.Ready{},
-		"Session": body.SessionRow{}, "SessionDetail": body.SessionDetail{}, "Watch": body.Watch{}, "Stat": rest.Stat{},
+		"Session": body.SessionRow{}, "SessionDetail": body.SessionDetail{}, "Watch": body.Watch{}, "Place": body.Place{},
+		"Participant": body.Participant{}, "Stat": rest.Stat{},
 	} {
 		schema, ok := c.schemas[name].(object)
 		if !ok {

@@ -34,6 +34,7 @@ func Routes(srv Server) []rest.Route {
 		rest.Op(get, "/v1/groups/{path}", getGroup, "limit", "after"),
 		rest.Op(put, "/v1/groups/{path}/members/{name}", joinGroup, "acl"),
 		rest.Op(del, "/v1/groups/{path}/members/{name}", leaveGroup),
+		rest.Op(get, "/v1/recipes", listRecipes, "below", "kind", "contended", "limit"),
 		rest.Op(post, "/v1/fencing-tokens/check", checkFencingToken),
 	}
 }
