@@ -1,8 +1,10 @@
 package zklite_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -222,6 +224,27 @@ func TestDocs_FiguresAreMeasured(t *testing.T) {
 				t.Errorf("README.md has %s; %s does not", f, link[1])
 			}
 		}
+	}
+}
+
+// TestDocs_CostOfTheTestKit: what package zklitetest adds to a program's modules is what docs/client.md says.
+func TestDocs_CostOfTheTestKit(t *testing.T) {
+	modules := func(packages ...string) map[string]bool {
+		args := append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, packages...)
+		out, err := exec.Command("go", args...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]bool{}
+		for _, path := range strings.Fields(string(out)) {
+			all[path] = true
+		}
+		return all
+	}
+	more := len(modules("./client", "./recipes", "./zklitetest")) - len(modules("./client", "./recipes"))
+	page := strings.Join(strings.Fields(read(t, "docs/client.md")), " ")
+	if want := fmt.Sprintf("Only importing it costs your `go.mod` %d more indirect modules", more); !strings.Contains(page, want) {
+		t.Errorf("docs/client.md lacks %q", want)
 	}
 }
 

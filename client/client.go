@@ -71,8 +71,9 @@ type Client struct {
 //
 // It returns when there is a session, or when ctx ends; ctx has no effect
 // afterwards. The error contains the last server's answer. Connect retries
-// unreachable servers until ctx ends; refused credentials (ErrAuthFailed) are
-// final.
+// unreachable servers until ctx ends, and warns of them on slog.Default (WithLogger):
+// give ctx a deadline. Refused credentials (ErrAuthFailed) are final, and so are ports of
+// another kind at all servers (ErrPortSpeaksHTTP, ErrPortSpeaksTLS, ErrPortSpeaksPlain).
 func Connect(ctx context.Context, servers string, opts ...Option) (*Client, error) {
 	cfg := defaultConfig()
 	for _, o := range opts {

@@ -47,7 +47,9 @@ func (c *Client) run() {
 // connect tries the servers until one accepts. It returns nil if the client
 // stops first.
 func (c *Client) connect() *link {
+	begun, warnAt := c.clock(), time.Duration(0)
 	for {
+		other := portsMet{}
 		for t, err := range c.hosts.round(c.ctx, c.attemptTime()) {
 			var l *link
 			if err == nil {
@@ -62,15 +64,21 @@ func (c *Client) connect() *link {
 			c.cfg.logger.Info("connecting failed", "server", t.address, "error", err)
 			c.mu.Lock()
 			c.connectErr = err
-			fatal := errors.Is(err, ErrAuthFailed) && !c.everConnectedLocked()
 			c.mu.Unlock()
-			if fatal {
-				c.giveUp(err)
+			if errors.Is(err, ErrAuthFailed) && c.giveUp(err) {
 				return nil
 			}
+			other.note(t, err)
 			if c.hosts.preferred == t {
 				c.hosts.preferred = target{}
 			}
+		}
+		if err := other.all(); err != nil && c.giveUp(err) {
+			return nil
+		}
+		if down := c.clock() - begun; down >= warnAt {
+			warnAt = max(2*down, warnPause)
+			c.warn(down)
 		}
 		if !c.rest() {
 			return nil
@@ -78,13 +86,32 @@ func (c *Client) connect() *link {
 	}
 }
 
-// giveUp ends a client that was never connected, from the goroutine that connects.
-func (c *Client) giveUp(err error) {
+// warnPause is the time to the second warning of an outage; the time between two doubles.
+const warnPause = 10 * time.Second
+
+// warn says that a round has found no server.
+func (c *Client) warn(down time.Duration) {
+	c.mu.Lock()
+	err := c.connectErr
+	c.mu.Unlock()
+	if c.ctx.Err() == nil {
+		c.cfg.logger.Warn("no server opens a session; still trying", "server", c.servers,
+			"for", down.Round(time.Millisecond), "error", err)
+	}
+}
+
+// giveUp ends a client that was never connected, from the goroutine that connects. It reports whether it did.
+func (c *Client) giveUp(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.everConnectedLocked() {
+		return false
+	}
+	c.connectErr = err
 	c.refuseLocked(err)
 	c.failQueueLocked(err)
 	c.stop()
+	return true
 }
 
 func (c *Client) everConnectedLocked() bool {

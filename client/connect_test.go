@@ -1,11 +1,17 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,6 +87,112 @@ func TestClient_Close_SilentServerDoesNotHang(t *testing.T) {
 		}
 		_, err := p.Wait(t.Context())
 		wantErr(t, err, ErrClosed, ErrOutcomeUnknown)
+	})
+}
+
+// A client says that no server can be reached: after one round, and then more and more rarely.
+func TestConnect_NoServer_Warns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log lockedBuffer
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
+		defer cancel()
+		_, err := Connect(ctx, "10.0.0.1,10.0.0.2", withSeed(1, 2),
+			WithDialer(func(context.Context, string, string) (net.Conn, error) { return nil, errRefused }),
+			WithLogger(slog.New(warnings{slog.NewTextHandler(&log, nil)})))
+		wantErr(t, err, context.DeadlineExceeded, errRefused)
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		// At 0, from 10, from 20, from 40 and from 80 seconds on.
+		if len(lines) != 5 || !strings.Contains(lines[0], "server=10.0.0.1,10.0.0.2 for=0s error=") {
+			t.Errorf("the log of 100 seconds without a server is %q, want 5 warnings, the first at once", lines)
+		}
+	})
+}
+
+// By default that goes to the program's own logger; a nil logger silences it.
+func TestWithLogger(t *testing.T) {
+	var log lockedBuffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for want, opts := range map[string][]Option{"level=WARN msg=loud\n": nil, "": {WithLogger(nil)}} {
+		c, err := Connect(ctx, "10.0.0.1", append(opts, WithBackgroundConnect(),
+			WithDialer(func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }))...)
+		must(t, err)
+		log.Reset()
+		c.cfg.logger.Info("quiet")
+		c.cfg.logger.Warn("loud")
+		if got := log.String(); !strings.HasSuffix(got, want) || (got == "") != (want == "") {
+			t.Errorf("slog.Default has %q, want %q", got, want)
+		}
+		must(t, c.Close())
+	}
+}
+
+// lockedBuffer is a buffer for the client's goroutines and the test's.
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+// A port of HTTP is no reason to wait: that of Go's own server, which would wait for a line's end, and that of any
+// address of a name.
+func TestConnect_PortOfHTTP_FailsAtOnce(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	_, port, err := net.SplitHostPort(web.Listener.Addr().String())
+	must(t, err)
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "10.") {
+			return nil, errRefused
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	names := lookups{"web": {"10.0.0.1", "127.0.0.1"}}
+	for _, background := range []bool{false, true} {
+		opts := []Option{WithDialer(dial), WithResolver(names.lookup)}
+		if background {
+			opts = append(opts, WithBackgroundConnect())
+		}
+		c, err := Connect(t.Context(), "web:"+port+",127.0.0.1:"+port, opts...)
+		if background {
+			must(t, err)
+			_, _, err = c.Get(t.Context(), "/")
+			_ = c.Close()
+		}
+		wantErr(t, err, ErrPortSpeaksHTTP)
+	}
+}
+
+// One wrong address does not end the search for the others.
+func TestConnect_OnePortOfHTTP_OthersAreAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer(t)
+		defer s.stop()
+		s.down = true
+		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address != "10.0.0.1:2181" {
+				return s.dial(ctx, network, address)
+			}
+			ours, theirs := net.Pipe()
+			go func() {
+				defer ours.Close()
+				_, _ = ours.Read(make([]byte, 1<<10))
+				_, _ = ours.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			}()
+			return theirs, nil
+		}
+		defer time.AfterFunc(time.Minute, func() { s.do(func() { s.down = false }) }).Stop()
+		c, err := Connect(t.Context(), "10.0.0.1,10.0.0.2", WithDialer(dial), WithLogger(nil))
+		must(t, err)
+		must(t, c.Close())
 	})
 }
 

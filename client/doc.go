@@ -2,6 +2,8 @@
 // watches, and a cache of a subtree. It works with Apache ZooKeeper 3.5 and
 // newer and with zk-lite. Locks, elections and other recipes are in package recipes.
 //
+//	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+//	defer cancel()
 //	c, err := client.Connect(ctx, "zk1:2181,zk2:2181,zk3:2181/app")
 //	...
 //	defer c.Close()

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -36,14 +38,16 @@ var (
 	ErrNotClosed = errors.New("the session could not be closed and is left to expire")
 )
 
-// The errors of a client at a port of the other kind. The error of Connect contains them, and the
-// client logs them.
+// The errors of a client at a port of another kind. Connect returns one of them at once if all servers have such
+// ports.
 var (
 	// ErrPortSpeaksTLS reports that a client without TLS connected to a port with TLS.
 	ErrPortSpeaksTLS = errors.New("this port speaks TLS, and the client does not: give it TLS, or take another port")
 	// ErrPortSpeaksPlain reports that a client with TLS connected to a port without
 	// TLS.
 	ErrPortSpeaksPlain = errors.New("this port does not speak TLS, and the client does: take the port with TLS")
+	// ErrPortSpeaksHTTP reports that the client connected to a port of HTTP, such as zk-lite's for its HTTP API.
+	ErrPortSpeaksHTTP = errors.New("this port speaks HTTP: take the one for ZooKeeper's clients, 2181 by default")
 )
 
 // The errors of the protocol; compare with errors.Is.
@@ -130,4 +134,31 @@ func contextError(ctx context.Context) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", err, cause)
+}
+
+func isWrongPort(err error) bool {
+	return errors.Is(err, ErrPortSpeaksHTTP) || errors.Is(err, ErrPortSpeaksTLS) || errors.Is(err, ErrPortSpeaksPlain)
+}
+
+// portsMet has the servers of a round by host and port: the error that says that an address of it is a port of
+// another kind, or nil.
+type portsMet map[[2]string]error
+
+func (p portsMet) note(t target, err error) {
+	_, port, _ := net.SplitHostPort(t.address)
+	server := [2]string{t.host, port}
+	if !isWrongPort(err) {
+		err = nil
+	}
+	p[server] = cmp.Or(p[server], err)
+}
+
+// all returns one of the errors if each server has one: then it is of no use to try again.
+func (p portsMet) all() (err error) {
+	for _, err = range p {
+		if err == nil {
+			return nil
+		}
+	}
+	return err
 }

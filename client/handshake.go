@@ -298,14 +298,22 @@ func (c *Client) startTLS(ctx context.Context, conn net.Conn, host string) (net.
 	return secure, nil
 }
 
-// wrongPort explains a first reply that is an alert of TLS: a server with TLS can send nothing else to a client
-// without it.
+// noPassword stands for the password of a session that does not exist yet. Servers of ZooKeeper ignore it; a server of
+// HTTP takes it for the end of a line, and answers that it does not understand that line, where it would wait for more.
+const noPassword = "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n"
+
+// wrongPort explains a first reply that is one of HTTP, or an alert of TLS: a server with TLS can send nothing else to
+// a client without it.
 func (c *Client) wrongPort(l *link, err error) error {
 	var length *wire.FrameLengthError
-	if _, secure := l.conn.(*tls.Conn); secure || !errors.As(err, &length) {
+	if !errors.As(err, &length) {
 		return err
 	}
-	if length.Header[0] == 0x15 && length.Header[1] == 3 {
+	_, secure := l.conn.(*tls.Conn)
+	switch h := length.Header; {
+	case string(h[:]) == "HTTP":
+		return fmt.Errorf("%w (%w)", ErrPortSpeaksHTTP, err)
+	case !secure && h[0] == 0x15 && h[1] == 3:
 		return fmt.Errorf("%w (%w)", ErrPortSpeaksTLS, err)
 	}
 	return err

@@ -92,7 +92,7 @@ func defaultConfig() config {
 		dial:        (&net.Dialer{}).DialContext,
 		lookup:      net.DefaultResolver.LookupHost,
 		lookupSRV:   lookupService,
-		logger:      slog.New(slog.DiscardHandler),
+		logger:      slog.New(warnings{slog.Default().Handler()}),
 		acl:         OpenACL(),
 		maxInFlight: DefaultMaxInFlight,
 		maxQueued:   DefaultMaxQueued,
@@ -156,8 +156,22 @@ func WithServiceResolver(lookup ServiceLookupFunc) Option {
 func WithTLS(cfg *tls.Config) Option { return func(c *config) { c.tls = cfg } }
 
 // WithLogger makes the client log connections, losses and expiries; nothing per
-// operation. By default it logs nothing.
-func WithLogger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
+// operation. By default it logs warnings alone, to slog.Default: that no server can
+// be reached, above all. A nil logger logs nothing.
+func WithLogger(l *slog.Logger) Option {
+	if l == nil {
+		l = slog.New(slog.DiscardHandler)
+	}
+	return func(c *config) { c.logger = l }
+}
+
+// warnings is a handler that leaves out what is less than a warning.
+type warnings struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (h warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
+}
 
 // WithMaxInFlight bounds how many operations wait for their answers. Calls that
 // submit more block.

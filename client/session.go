@@ -37,7 +37,7 @@ const lifetimeMargin = 16
 func (s *session) lifetimeLocked() time.Duration { return s.timeout - s.timeout/lifetimeMargin }
 
 func newSession() *session {
-	s := new(session)
+	s := &session{password: []byte(noPassword)}
 	s.ctx, s.lose = context.WithCancelCause(context.Background())
 	return s
 }

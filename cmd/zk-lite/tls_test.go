@@ -71,6 +71,7 @@ func TestDev_TLS(t *testing.T) {
 		{[]string{"ls", "/", server, ca, cert, "--tls-server-name=example.org", "--timeout=1s"},
 			"the server's certificate is refused", cli.ExitNoServer},
 		{[]string{"status", server}, "speaks TLS: give --tls-ca", cli.ExitNoServer},
+		{[]string{"ls", "/", fmt.Sprintf("--server=localhost:%d", port[1]), ca}, "speaks HTTP: --server takes", cli.ExitNoServer},
 	} {
 		out, err := zkLite(ctx, x.args...)
 		text := out.String() + cli.Message(err)

@@ -143,7 +143,7 @@ func (p *run) connect(ctx context.Context, servers string, n int) error {
 			defer func() { <-slots }()
 			t := newTap(sim.ID(i+1), p.recorder)
 			c, err := client.Connect(ctx, servers,
-				client.WithDialer(t.dial), client.WithSessionTimeout(sessionTimeout))
+				client.WithDialer(t.dial), client.WithSessionTimeout(sessionTimeout), client.WithLogger(nil))
 			p.all[i], errs[i] = &candidate{c, t}, err
 		})
 	}

@@ -83,7 +83,8 @@ func (g *globals) connectTo(
 		cancel(&noServerError{fmt.Sprintf("no server at %s (%v); start one with `zk-lite dev`, "+
 			"or name another with %s", hostsOf(server), rootCause(cause), flag)})
 	}}
-	opts = append(opts, client.WithDialer(d.dial), client.WithResolver(d.lookup), client.WithServiceResolver(d.service))
+	opts = append(opts, client.WithDialer(d.dial), client.WithResolver(d.lookup), client.WithServiceResolver(d.service),
+		client.WithLogger(nil)) // the error says it
 	cl, err := client.Connect(ctx, server, append(opts, more...)...)
 	if err == nil {
 		d.settle()
@@ -97,6 +98,9 @@ func (g *globals) connectTo(
 	case errors.Is(err, client.ErrPortSpeaksPlain):
 		return nil, &noServerError{fmt.Sprintf("%s does not speak TLS: take the port with TLS, or leave out --tls",
 			server)}
+	case errors.Is(err, client.ErrPortSpeaksHTTP):
+		return nil, &noServerError{fmt.Sprintf("%s speaks HTTP: %s takes the port for ZooKeeper's clients, "+
+			"2181 by default", server, flag)}
 	case unfitCertificate(err) != "":
 		return nil, &noServerError{fmt.Sprintf("%s: %s", server, unfitCertificate(err))}
 	case errors.As(context.Cause(ctx), &none):
