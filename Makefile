@@ -19,7 +19,6 @@ DURATION ?= 10m
 ONLY ?=
 RECORD ?=
 SEED ?=
-SITE ?= bin/lab-site
 SCRIPTS ?= 5000
 SERVERS ?= 3
 VERSION ?=
@@ -29,7 +28,7 @@ UPGRADES ?= Test
 MIGRATION ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser lab-site interop sim monitoring suites clients tenants upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
+.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser site lab-site interop sim monitoring suites clients tenants upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +96,11 @@ explore: ## searches for faults for DURATION (10m) from SEED (the time); make re
 replay: ## earlier findings of make explore, again
 	bash integration/findings.sh
 
+site: SITE ?= bin/site
+site: build ## all pages of documentation as a web site, in SITE (bin/site)
+	bin/zk-lite docs --clone . --out $(SITE)
+
+lab-site: SITE ?= bin/lab-site
 lab-site: ## the lab's page as static files, in SITE (bin/lab-site), with the simulator as WebAssembly
 	GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags '-s -w' -o $(SITE)/lab.wasm ./lab/site
 	$(GO) run ./lab/site -wasm $(SITE)/lab.wasm -glue "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" -out $(SITE)

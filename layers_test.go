@@ -44,6 +44,8 @@ var layers = []struct {
 	{0, "internal/fifo", nil, "a queue of any type"},
 	{0, "internal/journal", nil, "keeps records of any type"},
 	{0, "internal/structure", nil, "reads source code, and runs none of it"},
+	{0, "docs", nil, "the pages, without code"},
+	{0, "internal/site", nil, "makes web pages of Markdown; knows no server and no page"},
 	{0, "internal/fault", nil, "deliberate faults, for builds that show that tests notice"},
 	{1, "session", []string{"znode", "internal/fault"}, "the tables do not know each other"},
 	{3, "watch", []string{"znode"}, "the tables do not know each other"},

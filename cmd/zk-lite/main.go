@@ -61,6 +61,8 @@ func rootCommand() *cobra.Command {
 			serverCommand(), doctorCommand(), supportCommand(), recoverCommand(), formCommand(), devCommand(),
 			importZooKeeperCommand(), exportZooKeeperCommand(), takeoverCommand(),
 		},
-		[]*cobra.Command{inspectCommand(), sizeCommand(), benchCommand(), labCommand(), manCommand(), versionCommand()})
+		[]*cobra.Command{
+			inspectCommand(), sizeCommand(), benchCommand(), labCommand(), docsCommand(), manCommand(), versionCommand(),
+		})
 	return root
 }
