@@ -81,7 +81,7 @@ var pages = []struct {
 	{"integration/track-record.md", 0},
 	{"lab/README.md", 1500},
 	{"lab/lesson.md", 3000},
-	{"lab/slides.md", 900},
+	{"lab/story/slides.md", 900},
 	{"lab/stories.md", 3000},
 	{"lab/testdata/", 0},
 }

@@ -111,8 +111,14 @@ func Catalogue(real bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	slides, err := story.Slides()
+	if err != nil {
+		return nil, err
+	}
 	return json.Marshal(struct {
 		Commands []Command     `json:"commands"`
 		Stories  []story.Story `json:"stories"`
-	}{commands, stories})
+		Lectures []string      `json:"lectures"`
+		Slides   []story.Slide `json:"slides"`
+	}{commands, stories, story.Lectures(), slides})
 }

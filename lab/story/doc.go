@@ -10,11 +10,14 @@
 //	step 0
 //	What there is to see at time 0, in lines of prose.
 //	? What will happen? Predict first.
+//	- A wrong answer to choose
+//	+ The right one
 //	! What did, and why.
 //
 // A step may have a command of its own, with lines of its output, which holds from there on.
 // The lines must occur in the output of the command line: a test compares. Sheet writes the
 // sheet for a teacher.
+// slides.md maps the slides of the lectures to stories and commands; Slides reads it.
 //
 // The package runs nothing.
 package story

@@ -12,7 +12,7 @@ import (
 // TestSlides_StoriesAndCommandsExist: the map of the slides names stories that there are,
 // each of them, and commands that run.
 func TestSlides_StoriesAndCommandsExist(t *testing.T) {
-	data, err := os.ReadFile("../slides.md")
+	data, err := os.ReadFile("slides.md")
 	if err != nil {
 		t.Fatal(err)
 	}

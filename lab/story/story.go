@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,7 +15,10 @@ type Story struct {
 	Name   string `json:"name"`
 	Title  string `json:"title"`
 	Slides string `json:"slides"`
-	Steps  []Step `json:"steps"`
+	// Lectures are the numbers of those that Slides names.
+	Lectures  []int  `json:"lectures"`
+	Algorithm string `json:"algorithm"` // of the first command
+	Steps     []Step `json:"steps"`
 }
 
 // Step is one idea, at one moment of a run.
@@ -24,7 +28,9 @@ type Step struct {
 	Text     string   `json:"text"`
 	Question string   `json:"question"`
 	Answer   string   `json:"answer"`
-	Says     []string `json:"-"` // lines that the command prints
+	Choices  []string `json:"choices"` // answers to choose from
+	Right    int      `json:"right"`   // the place of the right one
+	Says     []string `json:"-"`       // lines that the command prints
 }
 
 //go:embed stories
@@ -66,13 +72,33 @@ func Parse(name, text string) (Story, error) {
 	if s.Title == "" || s.Slides == "" || len(s.Steps) == 0 {
 		return Story{}, fmt.Errorf("story %s: want a title, slides and steps", name)
 	}
+	s.classify()
 	for i, step := range s.Steps {
+		if len(step.Choices) > 0 && (step.Question == "" || step.Right < 0) || len(step.Choices) > 9 {
+			return Story{}, fmt.Errorf("story %s, step %d: want at most nine choices of a question, and one right one",
+				name, i+1)
+		}
 		if step.Command == "" || step.Text == "" || (step.Question == "") != (step.Answer == "") {
 			return Story{}, fmt.Errorf("story %s, step %d: want a command, a text, and an answer to each question",
 				name, i+1)
 		}
 	}
 	return s, nil
+}
+
+// classify notes the lectures and the algorithm.
+func (s *Story) classify() {
+	for part := range strings.SplitSeq(s.Slides, ";") {
+		found, _ := lectures(part)
+		s.Lectures = append(s.Lectures, found...)
+	}
+	slices.Sort(s.Lectures)
+	s.Lectures = slices.Compact(s.Lectures)
+	words := strings.Fields(s.Steps[0].Command)
+	s.Algorithm = strings.Join(words[:min(len(words), 1)], "") // a detector has no name
+	if at := slices.Index(words, "--algorithm"); at >= 0 && at+1 < len(words) {
+		s.Algorithm = words[at+1]
+	}
 }
 
 func (s *Story) line(line string, command *string, says *[]string) error {
@@ -88,7 +114,7 @@ func (s *Story) line(line string, command *string, says *[]string) error {
 		if err != nil || at < 0 {
 			return fmt.Errorf("%q: want step TIME, such as step 2.5", line)
 		}
-		s.Steps = append(s.Steps, Step{Command: *command, At: at, Says: *says})
+		s.Steps = append(s.Steps, Step{Command: *command, At: at, Says: *says, Choices: []string{}, Right: -1})
 	case key == "command:":
 		*command, *says = value, nil
 		if last != nil {
@@ -107,6 +133,13 @@ func (s *Story) line(line string, command *string, says *[]string) error {
 		return fmt.Errorf("%q: want title:, slides:, command:, says: or step", line)
 	case key == "?":
 		last.Question = join(last.Question, value)
+	case key == "+" && last.Right >= 0:
+		return fmt.Errorf("%q: there is a right choice already", line)
+	case key == "+" || key == "-":
+		if key == "+" {
+			last.Right = len(last.Choices)
+		}
+		last.Choices = append(last.Choices, value)
 	case key == "!":
 		last.Answer = join(last.Answer, value)
 	default:

@@ -46,8 +46,11 @@ func TestStories_Run(t *testing.T) {
 			if last := tr.Steps[len(tr.Steps)-1].At; step.At > max(last, 1) && step.At > ended(tr.Time, tr.CutOff) {
 				t.Errorf("%s, step %d is at %g; the run ends at %g", s.Name, i+1, step.At, last)
 			}
-			if step.Question != "" {
-				questions++
+			if step.Question == "" {
+				continue
+			}
+			if questions++; len(step.Choices) < 2 {
+				t.Errorf("%s, step %d has %d answers to choose from", s.Name, i+1, len(step.Choices))
 			}
 		}
 		if questions == 0 || said == 0 {
@@ -70,7 +73,9 @@ func TestParse_Errors_NameTheLine(t *testing.T) {
 		"":                            "want a title",
 		"tempo: 3":                    "line 1",
 		"title: a\nslides: 1\nstep x": "line 3",
-		"title: a\nslides: 1\ncommand: race\nstep 0\n? why": "step 1",
+		"title: a\nslides: 1\ncommand: race\nstep 0\n? why":                      "step 1",
+		"title: a\nslides: 1\ncommand: race\nstep 0\nx\n? why\n- no\n! y":        "one right one",
+		"title: a\nslides: 1\ncommand: race\nstep 0\nx\n? why\n+ no\n+ yes\n! y": "line 8",
 	} {
 		if _, err := story.Parse("s", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -1,12 +1,15 @@
-// The space-time chart: a column a process, time downwards. What has not happened yet is pale.
-// Only what can be seen is drawn, so that thousands of messages can be scrolled through.
+// The space-time chart: a column a process, time downwards. What has not happened yet is not drawn: it is to be
+// predicted. Only what can be seen is drawn, so that thousands of messages can be scrolled through.
 
 import { svg, number } from "./svg.js";
 
 const LEFT = 46; // for the times
 const TOP = 12;
 const MOST = 1200; // messages drawn at a time
-const LETTER = 6.1; // width of one in a label
+// The sizes of a label's letters and of a column's head, and the length that a run is stretched to: on a page, where it
+// may be scrolled, and on a wall, where it is squeezed, too.
+const DESK = { letter: 6.1, high: 11, head: 19, full: () => 470, least: 1 };
+const WALL = { letter: 8.6, high: 15, head: 32, full: (box) => box.clientHeight - 62, least: 0.5 };
 
 export class Chart {
   constructor(parts, pick, seek) {
@@ -34,6 +37,9 @@ export class Chart {
 
   measure() {
     const n = this.columns.length;
+    this.size = document.body.classList.contains("present") ? WALL : DESK;
+    this.player.scale.fit(this.size.full(this.box), this.size.least);
+    const { head } = this.size;
     this.step = Math.max(40, Math.min(190, (this.box.clientWidth - LEFT - 18) / n));
     this.width = Math.max(this.box.clientWidth - 2, LEFT + this.step * n + 12);
     this.height = this.player.scale.length + TOP + 22;
@@ -43,8 +49,8 @@ export class Chart {
     }
     this.heads.replaceChildren(...this.columns.map((id) => svg("g",
       { class: "head", onclick: (e) => this.pick({ process: id }, e) },
-      svg("rect", { x: this.x(id) - 19, y: 3, width: 38, height: 22, rx: 11 }),
-      svg("text", { x: this.x(id), y: 18, "text-anchor": "middle" }, this.names.get(id)))));
+      svg("rect", { x: this.x(id) - head, y: 2, width: 2 * head, height: 25, rx: 12 }),
+      svg("text", { x: this.x(id), y: head > 20 ? 21 : 18, "text-anchor": "middle" }, this.names.get(id)))));
   }
 
   x(id) { return LEFT + this.step * (this.columns.indexOf(id) + 0.5); }
@@ -62,15 +68,15 @@ export class Chart {
     const y = this.y(this.player.now);
     const { scrollTop, clientHeight } = this.box;
     const room = clientHeight - 40;
-    if (y < scrollTop + 20 || y > scrollTop + room - 70) this.box.scrollTop = Math.max(0, y - room * 0.45);
+    if (y < scrollTop + 20 || y > scrollTop + room - 70) this.box.scrollTop = Math.max(0, y - room * 0.7);
   }
 
   draw() {
     const { player } = this;
     this.from = this.box.scrollTop - 120;
     this.until = this.box.scrollTop + this.box.clientHeight + 120;
-    this.labels = [];
-    this.texts = []; // in front of all arrows
+    this.lines = [];
+    this.wanted = []; // labels, which stand in front of all arrows
     const nowY = this.y(player.now);
     const parts = [
       ...this.times(), ...this.lifelines(),
@@ -80,7 +86,7 @@ export class Chart {
       svg("line", { class: "now", x1: LEFT - 6, x2: this.width, y1: nowY, y2: nowY }),
       svg("text", { class: "now", x: 4, y: nowY + 4 }, number(player.now)),
     ];
-    this.body.replaceChildren(...parts.filter(Boolean), ...this.texts);
+    this.body.replaceChildren(...[...parts, ...this.labels()].filter(Boolean));
   }
 
   seen(a, b) { return Math.max(a, b) >= this.from && Math.min(a, b) <= this.until; }
@@ -88,12 +94,12 @@ export class Chart {
   times() {
     const nowY = this.y(this.player.now);
     let last = -100;
-    return this.player.scale.times.map((time) => {
+    return this.player.scale.times.filter((time) => time <= this.player.now).map((time) => {
       const y = this.y(time);
-      if (y - last < 15 || !this.seen(y, y)) return null;
+      if (y - last < this.size.high + 4 || !this.seen(y, y)) return null;
       last = y;
       return svg("g", { class: "tick" }, svg("line", { x1: LEFT - 6, x2: this.width, y1: y, y2: y }),
-        Math.abs(y - nowY) > 12 && svg("text", { x: 4, y: y + 4 }, number(time)));
+        Math.abs(y - nowY) > this.size.high + 1 && svg("text", { x: 4, y: y + 4 }, number(time)));
     });
   }
 
@@ -104,9 +110,9 @@ export class Chart {
       // A line ends where its process crashes, and goes on where it comes back.
       let from = TOP;
       const lines = [];
-      for (const s of this.player.trace.spans.filter((d) => d.process === id && d.what === "down")) {
+      for (const s of this.begun(this.player.trace).filter((d) => d.process === id && d.what === "down")) {
         lines.push([from, this.y(s.from)]);
-        from = s.open ? bottom : this.y(s.until);
+        from = this.isOver(s) ? this.y(s.until) : bottom;
       }
       lines.push([from, bottom]);
       return lines.filter(([a, b]) => b > a)
@@ -114,10 +120,16 @@ export class Chart {
     });
   }
 
+  // begun are the spans that have begun, and isOver tells whether one has ended by now.
+  begun(trace) { return trace.spans.filter((s) => s.from <= this.player.now); }
+
+  isOver(s) { return !s.open && s.until <= this.player.now; }
+
   spans(trace, whose) {
-    return trace.spans.map((s) => {
+    return this.begun(trace).map((s) => {
       const y = this.y(s.from);
-      const end = s.open ? this.y(this.player.end) + 10 : this.y(s.until);
+      const bottom = s.what === "down" ? this.y(this.player.end) + 10 : Math.max(y + 3, this.y(this.player.now));
+      const end = this.isOver(s) ? this.y(s.until) : bottom;
       if (!this.columns.includes(s.process) || !this.seen(y, end)) return null;
       const x = this.x(s.process);
       if (s.what === "down") {
@@ -128,33 +140,28 @@ export class Chart {
       const wide = { leads: 13, inside: 13, asks: 5 }[s.what];
       const shift = whose ? 9 : 0;
       const words = { leads: "leads", inside: "inside" }[s.what];
-      const text = words && !whose && this.y(this.player.now) - y > 44 && y >= this.from
+      const text = words && !whose && end - y > 4 * this.size.high && y >= this.from
         && svg("text", { x, y: y + 12, transform: `rotate(90 ${x} ${y + 12}) translate(0 3.5)` }, words);
-      // What lies behind the moment shown, and what is to come of it.
-      const nowY = whose ? Infinity : Math.max(y, Math.min(end, this.y(this.player.now)));
-      const left = x - wide / 2 + shift;
-      const rect = (a, b, look) => b > a
-        && svg("rect", { class: look, x: left, y: a, width: wide, height: b - a, rx: 3 });
       return svg("g", { class: `span ${s.what} ${whose}` },
-        svg("title", {}, `${s.what} ${number(s.from)} to ${number(s.until)}`),
-        rect(y, Math.min(nowY, Math.max(end, y + 3)), ""), rect(nowY, end, "future"), text);
+        svg("title", {}, `${s.what} from ${number(s.from)}`),
+        svg("rect", { x: x - wide / 2 + shift, y, width: wide, height: Math.max(3, end - y), rx: 3 }), text);
     });
   }
 
   arrows(trace, replay, whose) {
     const { player } = this;
+    const k = whose ? replay.stepsUntil(player.now) : player.k;
     const drawn = [];
     trace.messages.forEach((m, i) => {
-      if (drawn.length >= MOST || (m.quiet && !player.upkeep)) return;
+      if (drawn.length >= MOST || (m.quiet && !player.upkeep) || replay.sentBy[i] >= k) return;
       const [y1, y2] = [this.y(m.sent), this.y(m.ends)];
       if (!this.seen(y1, y2) || !this.columns.includes(m.from) || !this.columns.includes(m.to)) return;
-      const future = !whose && replay.sentBy[i] >= player.k;
-      drawn.push(this.arrow(trace, m, i, y1, y2, whose, future));
+      drawn.push(this.arrow(trace, m, i, y1, y2, whose));
     });
     return drawn;
   }
 
-  arrow(trace, m, i, y1, y2, whose, future) {
+  arrow(trace, m, i, y1, y2, whose) {
     const [x1, x2] = [this.x(m.from), this.x(m.to)];
     const n = this.columns.length;
     const [a, b] = [this.columns.indexOf(m.from), this.columns.indexOf(m.to)];
@@ -167,44 +174,63 @@ export class Chart {
     const path = pieces.map(([p, q, r, s]) => `M${p} ${q}L${r} ${s}`).join("");
     const text = `${m.label} ${m.type}@${m.nth}, ${this.names.get(m.from)} to ${this.names.get(m.to)}`
       + (m.lost ? `: ${m.lost}` : "");
-    const classes = ["arrow", this.palette.of(m.type), whose, m.lost && "lost", m.copy && "copy", future && "future"];
-    if (!whose) this.label(m.label, pieces[0], `label ${this.palette.of(m.type)} ${future ? "future" : ""}`);
+    const classes = ["arrow", this.palette.of(m.type), whose, m.lost && "lost", m.copy && "copy"];
+    this.lines.push(...pieces);
+    if (!whose) this.wanted.push([m.label, pieces[0], `label ${this.palette.of(m.type)}`]);
     const onclick = whose ? undefined : (e) => this.pick({ message: i }, e);
     return svg("g", { class: classes.filter(Boolean).join(" "), onclick }, svg("title", {}, text),
       !whose && svg("path", { class: "target", d: path }), svg("path", { class: "line", d: path }),
       m.lost ? svg("path", { class: "mark", d: `M${tx - 5} ${ty - 5}l10 10m0 -10l-10 10` }) : head(hx, hy, tx, ty));
   }
 
-  // label puts a text beside an arrow where none stands yet, or leaves it out: it is in the
-  // arrow's title.
-  label(text, [x1, y1, x2, y2], look) {
-    const width = text.length * LETTER + 4;
-    for (const f of [0.5, 0.36, 0.64, 0.24, 0.78]) {
-      const x = x1 + (x2 - x1) * f;
-      const y = y1 + (y2 - y1) * f - 4;
-      const box = { l: x - width / 2, r: x + width / 2, t: y - 10, b: y + 3 };
-      const onLine = this.columns.some((id) => Math.abs(this.x(id) - x) < 9 && width > this.step - 12);
-      const overlaps = this.labels.some((o) => o.l < box.r && box.l < o.r && o.t < box.b && box.t < o.b);
-      if (onLine || overlaps || box.l < LEFT || box.r > this.width) continue;
-      this.labels.push(box);
-      this.texts.push(svg("text", { class: look, x, y, "text-anchor": "middle" }, text));
-      return;
-    }
+  // labels puts a text beside each arrow: where no other text stands, and as few other arrows as possible cross it.
+  // Without such a place it is left out: it is in the arrow's title.
+  labels() {
+    const boxes = [];
+    const columns = this.columns.map((id) => [this.x(id), 0, this.x(id), this.height]);
+    return this.wanted.map(([text, line, look]) => {
+      const [x1, y1, x2, y2] = line;
+      const width = text.length * this.size.letter + 4;
+      let best;
+      for (const f of [0.5, 0.36, 0.64, 0.24, 0.78, 0.86, 0.14]) {
+        const x = x1 + (x2 - x1) * f;
+        const y = y1 + (y2 - y1) * f - 4;
+        const box = { l: x - width / 2, r: x + width / 2, t: y - this.size.high + 1, b: y + 3 };
+        const overlaps = boxes.some((o) => o.l < box.r && box.l < o.r && o.t < box.b && box.t < o.b);
+        if (overlaps || box.l < LEFT || box.r > this.width) continue;
+        const crossed = this.lines.filter((l) => l !== line && crosses(l, box)).length
+          + columns.filter((l) => width < this.step - 12 && crosses(l, box)).length;
+        if (!best || crossed < best.crossed) best = { crossed, x, y, box };
+        if (crossed === 0) break;
+      }
+      if (!best) return null;
+      boxes.push(best.box);
+      return svg("text", { class: look, x: best.x, y: best.y, "text-anchor": "middle" }, text);
+    });
   }
 
   // marks are the timers that ran out and what processes were told.
   marks() {
-    return this.player.trace.steps.map((s, i) => {
+    return this.player.trace.steps.slice(0, this.player.k).map((s) => {
       const y = this.y(s.at);
       if ((s.quiet && !this.player.upkeep) || !this.seen(y, y)) return null;
       if (!["timed-out", "told", "recovered"].includes(s.kind)) return null;
       const x = this.x(s.process);
-      const future = i >= this.player.k ? " future" : "";
       const shape = s.kind === "timed-out" ? svg("circle", { cx: x, cy: y, r: 4.5 })
         : svg("path", { d: s.kind === "told" ? `M${x} ${y - 6}l5 9h-10z` : `M${x - 5} ${y + 3}l5 -7l5 7` });
-      return svg("g", { class: `moment ${s.kind}${future}` }, svg("title", {}, s.text), shape);
+      return svg("g", { class: `moment ${s.kind}` }, svg("title", {}, s.text), shape);
     });
   }
+}
+
+// crosses tells whether a line goes through a box.
+function crosses([x1, y1, x2, y2], box) {
+  if (Math.max(x1, x2) < box.l || Math.min(x1, x2) > box.r || Math.max(y1, y2) < box.t || Math.min(y1, y2) > box.b) {
+    return false;
+  }
+  const side = (x, y) => Math.sign((x2 - x1) * (y - y1) - (y2 - y1) * (x - x1));
+  const sides = [side(box.l, box.t), side(box.r, box.t), side(box.l, box.b), side(box.r, box.b)];
+  return !sides.every((s) => s === sides[0]);
 }
 
 // head is the point of an arrow.

@@ -46,8 +46,8 @@ export function set(words, name, text) {
 // add puts an option behind the others.
 export const add = (words, name, text) => [...words, "--" + name, text];
 
-// The fragment of a link: c is the command, o the one laid over it, t the time, k the step, and
-// s the story with its step.
+// The fragment of a link: c is the command, o the one laid over it, t the time, k the step, s the story with its step,
+// and present shows it as on a wall.
 export function toFragment(run) {
   const p = new URLSearchParams();
   if (run.story) p.set("s", run.story);
@@ -55,7 +55,7 @@ export function toFragment(run) {
   if (run.other) p.set("o", join(run.other));
   if (run.step) p.set("k", run.step);
   if (run.time) p.set("t", run.time);
-  return "#" + p;
+  return `#${p}${run.present ? "&present" : ""}`;
 }
 
 export function fromFragment(fragment) {
@@ -63,6 +63,6 @@ export function fromFragment(fragment) {
   const words = (name) => (p.get(name) ? split(p.get(name)) : undefined);
   return {
     words: words("c"), other: words("o"), story: p.get("s") || undefined,
-    step: Number(p.get("k")) || 0, time: Number(p.get("t")) || 0,
+    step: Number(p.get("k")) || 0, time: Number(p.get("t")) || 0, present: p.has("present"),
   };
 }

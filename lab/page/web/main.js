@@ -72,13 +72,24 @@ function fault(option, value, time) {
 }
 
 function address() {
-  return toFragment({ words, other, story: teller.place, step: player.k, time: number(player.now) });
+  return toFragment({ words, other, story: teller.place, step: player.k, time: number(player.now), present: onWall() });
 }
 
 // tell shows a moment of a story; a run that is shown already plays on until then.
 async function tell(line, time, same) {
   if (same && join(line) === join(words)) player.playTo(time);
   else await show({ words: line }, { moment: { time } });
+}
+
+const onWall = () => document.body.classList.contains("present");
+
+// present shows the page as on a wall, or as at a desk.
+function present(wall) {
+  document.body.classList.toggle("present", wall);
+  if (!player.trace) return;
+  teller.fit();
+  chart.measure();
+  draw();
 }
 
 // depth is how many runs lie before this one in the window's history.
@@ -138,6 +149,7 @@ function listen() {
   });
   on("real", "click", onRealServers);
   on("link", "click", copyLink);
+  on("present", "click", () => { byId("present").blur(); present(true); });
   on("first", "click", () => player.first());
   on("back", "click", () => player.back());
   on("play", "click", () => player.toggle());
@@ -156,14 +168,24 @@ function runLine(line) {
   show({ words: line, other });
 }
 
-// keys are those that play wherever the focus is, but in fields.
+// keys are those that work wherever the focus is, but in fields. On a wall they tell the story, if there is one.
 function keys(e) {
   if (e.target.closest("input, select, textarea, #inspector") || e.ctrlKey || e.altKey || e.metaKey) return;
-  const act = { ArrowRight: () => player.next(), ArrowLeft: () => player.back(), Home: () => player.first(),
-    End: () => player.last(), " ": () => player.toggle() }[e.key];
+  const act = (onWall() && teller.story && wallKey(e.key)) || { ArrowRight: () => player.next(),
+    ArrowLeft: () => player.back(), Home: () => player.first(), End: () => player.last(), " ": () => player.toggle(),
+    p: () => present(!onWall()), Escape: onWall() && (() => present(false)) }[e.key === "P" ? "p" : e.key];
   if (!act || (e.key === " " && e.target.closest("button, summary, a"))) return;
   e.preventDefault();
   act();
+}
+
+// wallKey is what a key does to a story; pages are turned by the buttons of a presenter.
+function wallKey(key) {
+  if (/^[1-9]$/.test(key)) return () => teller.predict(Number(key));
+  const [forward, back] = [() => teller.forward(), () => teller.back()];
+  return { ArrowRight: forward, " ": forward, PageDown: forward, ArrowLeft: back, PageUp: back,
+    ArrowDown: () => player.next(), ArrowUp: () => player.back(),
+    Home: () => teller.first(), End: () => teller.last() }[key];
 }
 
 // onRealServers repeats an election of the simulator on the servers that the page knows: with as
@@ -185,18 +207,20 @@ async function copyLink() {
   }
 }
 
-// open shows what the address says.
+// open shows what the address says. A story's place is enough: it has the command and the moment.
 function open() {
-  const { words: line, other: over, story, step, time } = fromFragment(location.hash);
-  teller.open(story);
-  return show({ words: line ?? split(FIRST), other: over }, { moment: { step, time }, push: false });
+  const { words: line, other: over, story, step, time, present: wall } = fromFragment(location.hash);
+  document.body.classList.toggle("present", wall || new URLSearchParams(location.search).has("present"));
+  const told = teller.open(story);
+  const moment = line || !told ? { step, time } : { time: told.at };
+  return show({ words: line ?? split(told?.command ?? FIRST), other: over }, { moment, push: false });
 }
 
 async function start() {
   try {
     const known = await simulator.catalogue();
     commands = known.commands;
-    teller = new Teller(known.stories, tell);
+    teller = new Teller(known, tell);
     options.algorithms(commands);
     listen();
     await open();

@@ -7,7 +7,7 @@ import { statusOf, lookOf } from "./topology.js";
 // happened is a sentence on the step that was last taken.
 export function happened(player) {
   const { step } = player;
-  if (!step) return "Nothing has happened yet. Predict, then step forward.";
+  if (!step) return "Nothing has happened yet: predict first.";
   return [step.text, ...step.facts].join(" · ");
 }
 

@@ -4,21 +4,24 @@
 const UNIT = 46;
 const LEAST = 16;
 const MOST = 104;
-const FULL = 470;
 
 export class Scale {
   constructor(times) {
     this.times = [...new Set([0, ...times])].sort((a, b) => a - b);
-    this.at = [0];
+    this.raw = [0];
     for (let i = 1; i < this.times.length; i++) {
       const gap = (this.times[i] - this.times[i - 1]) * UNIT;
-      this.at.push(this.at[i - 1] + Math.min(MOST, Math.max(LEAST, gap)));
+      this.raw.push(this.raw[i - 1] + Math.min(MOST, Math.max(LEAST, gap)));
     }
-    // A short run fills the chart.
-    const stretch = Math.max(1, Math.min(4, FULL / Math.max(1, this.at.at(-1))));
-    this.at = this.at.map((y) => y * stretch);
-    this.length = this.at.at(-1);
     this.end = this.times.at(-1);
+    this.fit(0, 1);
+  }
+
+  // fit stretches the scale to a length, within bounds: a short run fills the chart, a long one is scrolled.
+  fit(length, least) {
+    const stretch = Math.max(least, Math.min(4, length / Math.max(1, this.raw.at(-1))));
+    this.at = this.raw.map((y) => y * stretch);
+    this.length = this.at.at(-1);
   }
 
   y(time) { return between(this.times, this.at, time); }

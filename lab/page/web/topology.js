@@ -6,6 +6,9 @@ import { svg } from "./svg.js";
 const SIZE = 440;
 const CENTRE = SIZE / 2;
 const RADIUS = 152;
+// Of the letters of a label, at their largest.
+const LETTER = 8.5;
+const HIGH = 15;
 
 // layout gives each process its place.
 function layout(trace) {
@@ -111,6 +114,8 @@ export class Topology {
       node.group.setAttribute("class", `node ${lookOf(state)}${now}`);
       node.status.textContent = statusOf(state);
     }
+    this.texts = [...this.plan.places.values()].map(({ x, y }) => ({ left: x - this.plan.size,
+      width: 2 * this.plan.size, y: y + 4, high: this.plan.size + 8 }));
     this.moving.replaceChildren(...player.replay.underWay(player.k, player.now)
       .map((i) => this.dot(player.trace, i, true)).filter(Boolean));
     const { otherReplay, now } = player;
@@ -124,7 +129,7 @@ export class Topology {
     if ((m.quiet && !this.player.upkeep) || !places.has(m.from) || !places.has(m.to)) return null;
     const fraction = m.ends > m.sent ? Math.max(0, Math.min(1, (this.player.now - m.sent) / (m.ends - m.sent))) : 1;
     // A message that has just left is seen outside its sender, and one that arrives before its receiver.
-    const at = along(trace, places, m, 0.17 + 0.66 * fraction);
+    const at = along(trace, places, m, 0.26 + 0.5 * fraction);
     const kind = this.palette.of(m.type);
     if (!mine) return svg("circle", { class: `ghost ${kind}`, cx: at.x, cy: at.y, r: 6 });
     const low = at.angle === undefined ? { x: at.x, y: at.y - 11 }
@@ -133,6 +138,17 @@ export class Topology {
       svg("circle", { class: "target", cx: at.x, cy: at.y, r: 14 }),
       m.lost ? svg("path", { class: "mark", d: `M${at.x - 5} ${at.y - 5}l10 10m0 -10l-10 10` })
         : svg("circle", { cx: at.x, cy: at.y, r: 6.5 }),
-      this.plan.outer.length > 16 ? null : svg("text", { ...low, "text-anchor": side(at.angle, true) }, m.label));
+      this.plan.outer.length <= 16 && this.text(low, side(at.angle, true), m.label));
+  }
+
+  // text labels a message, above its dot or below it; where others stand it is left out: the lists have it, too.
+  text({ x, y }, anchor, label) {
+    const width = label.length * LETTER;
+    const left = x - { start: 0, middle: width / 2, end: width }[anchor];
+    const place = [y, y + 26, y - 15, y + 41].find((at) => this.texts.every((o) => o.left >= left + width
+      || left >= o.left + o.width || Math.abs(o.y - at) >= o.high));
+    if (place === undefined) return null;
+    this.texts.push({ left, width, y: place, high: HIGH });
+    return svg("text", { x, y: place, "text-anchor": anchor }, label);
   }
 }
