@@ -80,6 +80,7 @@ var pages = []struct {
 	{"integration/suites/README.md", 400},
 	{"integration/track-record.md", 0},
 	{"lab/README.md", 1500},
+	{"lab/judge/protocol.md", 750},
 	{"lab/lesson.md", 3000},
 	{"lab/story/slides.md", 900},
 	{"lab/stories.md", 3000},

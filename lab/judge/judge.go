@@ -226,8 +226,11 @@ func (j *judge) simulate(c Case, build func(sim.ID) sim.Node) (verdict, error) {
 		e.Program, e.Keep = build, true
 		r, err := election.Run(e)
 		v := verdict{messages: r.Messages.Total, ring: r.Ring, records: r.Records, truncated: r.Truncated}
-		v.judge(r.Safe, r.Live, r.Violations,
-			"at the end a process that is up holds no leader, or the run does not end")
+		notLive := "at the end a process that is up holds no leader, or the run does not end"
+		if r.Declared == 0 {
+			notLive += `: no process has answered {"leader": ITS-ID} yet`
+		}
+		v.judge(r.Safe, r.Live, r.Violations, notLive)
 		if err == nil && v.kind == "" && j.config.Like != "" && len(e.Faults) == 0 && quiet(e.Network) {
 			e.Program, e.Algorithm, e.Keep = nil, j.config.Like, false
 			other, err := election.Run(e)
@@ -242,7 +245,11 @@ func (j *judge) simulate(c Case, build func(sim.ID) sim.Node) (verdict, error) {
 	m.Program, m.Keep = build, true
 	r, err := mutex.Run(m)
 	v := verdict{messages: r.Messages.Total, ring: r.Ring, records: r.Records, truncated: r.Truncated}
-	v.judge(r.Safe, r.Live, r.Violations, fmt.Sprintf("%d of %d requests were served", r.Entries, r.Requests))
+	notLive := fmt.Sprintf("%d of %d requests were served", r.Entries, r.Requests)
+	if r.Entries == 0 {
+		notLive += `: no process has answered {"enter": true} yet`
+	}
+	v.judge(r.Safe, r.Live, r.Violations, notLive)
 	if err == nil && v.kind == "" && j.config.Like != "" && len(m.Faults) == 0 && quiet(m.Network) {
 		m.Program, m.Algorithm, m.Keep = nil, j.config.Like, false
 		other, err := mutex.Run(m)

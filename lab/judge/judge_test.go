@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,46 @@ func TestJudge_Go_RightPassWrongFail(t *testing.T) {
 		"count", "--ids 2,1 --initiator 2,1")
 	assertFails(t, judged(t, Config{Command: []string{ricart, "-forgets"}, Task: Mutex, Runs: 200}),
 		"liveness", "--ids 1,2")
+}
+
+// skeleton writes the skeleton of a language into a file of a new folder, and returns the folder.
+func skeleton(t *testing.T, language, name string) string {
+	t.Helper()
+	text, err := Skeleton(language)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// assertBegins expects that a program speaks the protocol, and that the judge says what it does not do yet.
+func assertBegins(t *testing.T, command ...string) {
+	t.Helper()
+	for task, missing := range map[string]string{Election: `no process has answered {"leader": ITS-ID} yet`,
+		Mutex: `no process has answered {"enter": true} yet`} {
+		r := judged(t, Config{Command: command, Task: task, Runs: 10})
+		if r.Passed || r.Failure.Kind != "liveness" || !strings.Contains(r.Failure.Text, missing) {
+			t.Errorf("%v, %s: passed %v, %+v; want that it is not live, and %q", command, task, r.Passed, r.Failure, missing)
+		}
+	}
+}
+
+func TestSkeleton_Go_SpeaksTheProtocol(t *testing.T) {
+	tier.Seconds(t)
+	dir := skeleton(t, "go", "program.go")
+	program := filepath.Join(dir, "program")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, filepath.Join(dir, "program.go"))
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	assertBegins(t, program)
+	if _, err := Skeleton("basic"); err == nil || !strings.Contains(err.Error(), "go, python, java") {
+		t.Errorf("a language without a skeleton: %v, want the languages", err)
+	}
 }
 
 // TestJudge_Protocol_ErrorsNameTheAnswer: what a program may do wrong is said in its words.

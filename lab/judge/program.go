@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -220,4 +222,25 @@ func (p *program) exchange(e event) (answer, error) {
 	case <-timer.C:
 		return answer{}, fmt.Errorf("no answer in %v", patience)
 	}
+}
+
+// Protocol is what a program is asked, and what it answers.
+//
+//go:embed protocol.md
+var Protocol string
+
+//go:embed skeleton
+var skeletons embed.FS
+
+// Languages are those of the skeletons.
+func Languages() []string { return []string{"go", "python", "java"} }
+
+// Skeleton returns a program to begin with: it speaks the protocol, and solves nothing yet.
+func Skeleton(language string) (string, error) {
+	file, known := map[string]string{"go": "skeleton.go.txt", "python": "skeleton.py", "java": "Program.java"}[language]
+	if !known {
+		return "", fmt.Errorf("language %q: want one of %s", language, strings.Join(Languages(), ", "))
+	}
+	text, err := skeletons.ReadFile("skeleton/" + file)
+	return string(text), err
 }

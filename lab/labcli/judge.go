@@ -3,6 +3,7 @@ package labcli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,10 @@ import (
 type judgeFlags struct {
 	config judge.Config
 	run    string
-	output outputFlags
+	// protocol and skeleton ask for a text instead of a judgement.
+	protocol bool
+	skeleton string
+	output   outputFlags
 }
 
 func judgeCommand(o Options) *cobra.Command {
@@ -24,14 +28,14 @@ func judgeCommand(o Options) *cobra.Command {
 		Use:   "judge [flags] -- PROGRAM [ARGUMENT...]",
 		Short: "Judge your own program as the processes of an election or a lock",
 		Long: "PROGRAM is started once for each process. It reads events from standard input and answers each\n" +
-			"with one line, both JSON; the protocol is in lab/testdata/judge.md. It is run many times, from\n" +
-			"seeds, and judged for safety, liveness and, with --like, for the number of its messages. The run\n" +
-			"that fails is made as small as possible; --trace, --svg and --html draw it.",
-		Example: "  zk-lite lab judge --task election --crashes 1 --like bully -- python3 bully.py\n" +
+			"with one line, both JSON: --protocol explains them, and --skeleton is a program to begin with. It is\n" +
+			"run many times, from seeds, and judged for safety, liveness and, with --like, for the number of its\n" +
+			"messages. The run that fails is made as small as possible; --trace, --svg and --html draw it.",
+		Example: "  zk-lite lab judge --skeleton python > mine.py && zk-lite lab judge -- python3 mine.py\n" +
+			"  zk-lite lab judge --task election --crashes 1 --like bully -- python3 bully.py\n" +
 			"  zk-lite lab judge --task mutex --trace -- ./lock\n" +
 			"  zk-lite lab judge --run '--ids 1,2 --initiator 1' --trace -- ./bully   # this run only",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, words []string) error { return f.judge(c, o, words) },
+		RunE: func(c *cobra.Command, words []string) error { return f.do(c, o, words) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.config.Task, "task", judge.Election, judge.Election+"|"+judge.Mutex)
@@ -46,9 +50,31 @@ func judgeCommand(o Options) *cobra.Command {
 	flags.BoolVar(&f.config.AnyLeader, "any-leader", false, "let an election choose anybody, not only the best")
 	flags.StringVar(&f.config.Like, "like", "", "algorithm of the lab that must not send fewer messages")
 	flags.StringVar(&f.run, "run", "", "make one run, with these `OPTIONS` of lab election or lab mutex")
+	flags.BoolVar(&f.protocol, "protocol", false, "print what a program is asked and has to answer")
+	flags.StringVar(&f.skeleton, "skeleton", "",
+		"print a program to begin with, in this `LANGUAGE`: "+strings.Join(judge.Languages(), "|"))
 	completeWith(c, "task", judge.Election, judge.Mutex)
+	completeWith(c, "skeleton", judge.Languages()...)
 	f.output.register(c)
 	return c
+}
+
+// do prints a text, or judges.
+func (f *judgeFlags) do(c *cobra.Command, o Options, words []string) error {
+	text := judge.Protocol
+	switch {
+	case !f.protocol && f.skeleton == "":
+		return f.judge(c, o, words)
+	case f.protocol && f.skeleton != "" || len(words) > 0:
+		return o.usage(errors.New("--protocol and --skeleton print a text: want one of them, and no program"))
+	case f.skeleton != "":
+		var err error
+		if text, err = judge.Skeleton(f.skeleton); err != nil {
+			return o.usage(fmt.Errorf("--skeleton: %w", err))
+		}
+	}
+	_, err := io.WriteString(c.OutOrStdout(), text)
+	return err
 }
 
 func (f *judgeFlags) judge(c *cobra.Command, o Options, words []string) error {

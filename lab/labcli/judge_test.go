@@ -31,3 +31,19 @@ func TestJudge_WrongProgram_ShownAndRepeated(t *testing.T) {
 		t.Errorf("a correct program: error %v, want none, and that it passed:\n%s", err, good)
 	}
 }
+
+// TestJudge_Texts: the protocol and the skeletons are in the program, so packages have them, too.
+func TestJudge_Texts(t *testing.T) {
+	for line, want := range map[string]string{"judge --protocol": "## Answers", "judge --skeleton python": "def elect(",
+		"judge --skeleton go": "func main()", "judge --skeleton java": "public class Program"} {
+		if out, err := output(t, line); err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %v, want %q in:\n%s", line, err, want, out)
+		}
+	}
+	for line, want := range map[string]string{"judge --skeleton basic": "want one of go", "judge --protocol -- x": "no program",
+		"judge --protocol --skeleton go": "one of them"} {
+		if _, err := output(t, line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}

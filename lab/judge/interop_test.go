@@ -2,7 +2,11 @@
 
 package judge
 
-import "testing"
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
 
 // TestJudge_Python_RightPassWrongFail is the other language: Debian's python3.
 func TestJudge_Python_RightPassWrongFail(t *testing.T) {
@@ -15,4 +19,14 @@ func TestJudge_Python_RightPassWrongFail(t *testing.T) {
 	assertFails(t, hasty, "safety", "--ids 1,2 --initiator 1")
 	polite := judged(t, Config{Command: []string{"python3", "testdata/lock_polite.py"}, Task: Mutex, Runs: 200})
 	assertFails(t, polite, "safety", "--ids 1,2")
+}
+
+func TestSkeleton_PythonAndJava_SpeakTheProtocol(t *testing.T) {
+	assertBegins(t, "python3", filepath.Join(skeleton(t, "python", "mine.py"), "mine.py"))
+	dir := skeleton(t, "java", "Program.java")
+	build := exec.CommandContext(t.Context(), "javac", "-Xlint:-unchecked", filepath.Join(dir, "Program.java"))
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("javac: %v\n%s", err, out)
+	}
+	assertBegins(t, "java", "-cp", dir, "Program")
 }
