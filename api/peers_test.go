@@ -37,8 +37,8 @@ func TestPeers_OfWhatIsPassedOn(t *testing.T) {
 	super.delete("/v1/cluster/drain?server=2").want(204)
 	e.stop(1)
 	for _, path := range []string{
-		"/v1/sessions/" + s.text("id"), "/v1/watchers/private", "/metrics", "/v1/history", "/v1/expired-sessions", "/v1/sessions",
-		"/v1/slow/requests", "/v1/slow/entries",
+		"/v1/sessions/" + s.text("id"), "/v1/watchers/private", "/metrics", "/v1/history", "/v1/expired-sessions",
+		"/v1/sessions", "/v1/slow/requests", "/v1/slow/entries", "/v1/top", "/v1/subtrees/private",
 	} {
 		super.get(path + "?server=2").want(502)
 		super.get(path+"?server=9").want(404).has("parameter", "server")

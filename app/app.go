@@ -136,6 +136,7 @@ func (s *Server) serveClients(o *Options) {
 	c := &o.Settings
 	cfg := o.zooKeeper()
 	cfg.Settings.ClientPort, cfg.Settings.SecureClientPort = s.clientPort, portOf(s.listeners.secure)
+	cfg.HTTP = httpPort(c, s.listeners.http)
 	cfg.Descriptors, cfg.Audit, cfg.Slow = s.descriptors.Clients, s.audit, s.server.Slow()
 	cfg.Proposals, cfg.Metrics = s.consensus.Proposals(), s.metrics
 	cfg.Digests = func() []zk.Digest {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/zk"
 	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/rawconn"
 )
@@ -83,6 +84,17 @@ func (l *listeners) ports(s *config.Settings) (all []port) {
 		all = append(all, port{ofDNS, net.ListenConfig{}, s.DNSListen(), &l.dns})
 	}
 	return all
+}
+
+// httpPort is where HTTP clients of the ZooKeeper ports are sent; nil without an HTTP port.
+func httpPort(s *config.Settings, l net.Listener) *zk.HTTPPort {
+	if l == nil {
+		return nil
+	}
+	return &zk.HTTPPort{
+		Addr: l.Addr().(*net.TCPAddr).AddrPort(),
+		TLS:  s.AdminTLS(), Plain: !s.AdminTLS() || s.AdminPortUnification && !s.AdminForceHTTPS,
+	}
 }
 
 // now returns the listener of clientPort, nil without one.

@@ -207,36 +207,21 @@ func clusterProblem(err error) error {
 	return p
 }
 
-// serverRow is a server that can be asked with ?server=.
-type serverRow struct {
-	ID   state.ServerID `json:"id"`
-	HTTP string         `json:"http,omitempty"`
-}
-
-// serversBody lists the servers.
-type serversBody struct {
-	Servers  []serverRow   `json:"servers"`
-	Election *electionBody `json:"election,omitempty"`
-}
-
-// electionBody is a leadership.Election as JSON.
-type electionBody struct {
-	Leader   state.ServerID `json:"leader"`
-	Term     uint64         `json:"term"`
-	Ended    time.Time      `json:"ended"`
-	OutageMS float64        `json:"outage_ms"`
-}
-
 // listServers lists the members, for clients that may not see their state.
 func (h *cluster) listServers(q *rest.Request) error {
-	rows := []serverRow{}
+	s := q.Core.Server.Status()
+	out := body.Servers{Server: number(q.Core.Config.ID), Servers: []body.ServerRow{}}
+	if s.Ensemble != [16]byte{} {
+		out.Ensemble = hex.EncodeToString(s.Ensemble[:])
+	}
 	for id, m := range h.ensemble.Members() {
-		rows = append(rows, serverRow{id, m.HTTP})
+		out.Servers = append(out.Servers, body.ServerRow{ID: number(id), HTTP: m.HTTP, Client: m.Client})
 	}
-	slices.SortFunc(rows, func(a, b serverRow) int { return int(a.ID) - int(b.ID) })
-	body := serversBody{Servers: rows}
-	if e := q.Core.Server.Status().Election; !e.Ended.IsZero() {
-		body.Election = &electionBody{e.Leader, e.Term, e.Ended.UTC(), millis(e.Outage)}
+	slices.SortFunc(out.Servers, func(a, b body.ServerRow) int { return a.ID - b.ID })
+	if e := s.Election; !e.Ended.IsZero() {
+		out.Election = &body.Election{
+			Leader: number(e.Leader), Term: e.Term, Ended: e.Ended.UTC(), OutageMS: millis(e.Outage),
+		}
 	}
-	return q.Answer(http.StatusOK, body)
+	return q.Answer(http.StatusOK, out)
 }

@@ -138,8 +138,8 @@ func (h *handlers) routes() []rest.Route {
 		newest("/v1/expired-sessions", h.insight.listExpired),
 		newest("/v1/slow/requests", listSlowRequests),
 		newest("/v1/slow/entries", listSlowEntries),
-		rest.LocalOp(get, "/v1/top", h.insight.top, "by", "limit").For(rest.Administrators),
-		rest.LocalOp(get, "/v1/subtrees/{path}", listSubtrees, "by", "limit").For(rest.Administrators),
+		rest.LocalOp(get, "/v1/top", h.insight.top, "by", "limit").For(rest.Administrators).Anywhere(),
+		rest.LocalOp(get, "/v1/subtrees/{path}", listSubtrees, "by", "limit").For(rest.Administrators).Anywhere(),
 
 		rest.Op(get, "/v1/snapshot", h.snapshots.get).For(rest.Administrators),
 		rest.Op(post, "/v1/snapshot", h.snapshots.restore, "replace", "dry_run", "other_ensemble").

@@ -104,6 +104,29 @@ type Server struct {
 	DiskFault    string  `json:"disk_fault,omitempty"`
 }
 
+// Servers are those that can be asked with ?server=, for clients that may not see how they are.
+type Servers struct {
+	Ensemble string      `json:"ensemble,omitempty"` // its id, in hexadecimal; empty: there is none yet
+	Server   int         `json:"server"`             // that answers
+	Servers  []ServerRow `json:"servers"`
+	Election *Election   `json:"election,omitempty"`
+}
+
+// ServerRow is a server, and where others reach it.
+type ServerRow struct {
+	ID     int    `json:"id"`
+	HTTP   string `json:"http,omitempty"`
+	Client string `json:"client,omitempty"`
+}
+
+// Election is the last one since the start of the server that answers.
+type Election struct {
+	Leader   int       `json:"leader"`
+	Term     uint64    `json:"term"`
+	Ended    time.Time `json:"ended"`
+	OutageMS float64   `json:"outage_ms"`
+}
+
 // Restored is what a restore has changed, in numbers of znodes.
 type Restored struct {
 	Zxid    string `json:"zxid"`

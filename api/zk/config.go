@@ -62,7 +62,8 @@ type Config struct {
 	// (4lw.commands.whitelist), "*" for all. srvr always is, as in ZooKeeper.
 	Words []string
 
-	Settings Settings // what conf, envi and dirs print
+	Settings Settings  // what conf, envi and dirs print
+	HTTP     *HTTPPort // where HTTP clients of this port are sent; nil: there is no HTTP port
 
 	Proposals *forward.Stats // of the entries that this server proposes; nil: not known, printed as -1
 	Metrics   metrics.Part   // of other parts of the server; nil: none

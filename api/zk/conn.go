@@ -96,8 +96,7 @@ func (c *conn) serve() error {
 		return c.serveWord(name)
 	}
 	if speech := tlsport.Guess(c.in.waiting()); speech != tlsport.Other {
-		tlsport.AnswerPlain(c.net, speech)
-		return badf("the client speaks %s, and this port ZooKeeper's protocol%s", speech, c.withoutTLS())
+		return c.serveOther(speech)
 	}
 	if c.wordsOnly {
 		c.listener.refuse(c, process.DescriptorLimit)
@@ -124,14 +123,6 @@ func (c *conn) serve() error {
 
 // errMirrors ends the connection of a client, without an answer, so that it goes on to the next server that it knows.
 var errMirrors = errors.New("this ensemble mirrors ZooKeeper, whose leader is out of reach")
-
-// withoutTLS is what a message about a port has to add.
-func (c *conn) withoutTLS() string {
-	if _, secure := c.net.(*tlsport.Conn); secure {
-		return ""
-	}
-	return " without TLS"
-}
 
 // requests executes frames until the client closes the connection or breaks the protocol, or the server stops.
 func (c *conn) requests() error {

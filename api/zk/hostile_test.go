@@ -1,17 +1,22 @@
 package zk_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/api/zk"
+	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -66,13 +71,12 @@ func TestListener_BadFrames_AreClosedWithOneLine(t *testing.T) {
 	}
 }
 
-// A client that speaks TLS or HTTP here gets an answer that its own side shows, and the log names
-// the protocol.
+// A client that speaks TLS or broken HTTP here gets an answer that its own side shows, and the log names the protocol.
 func TestListener_OtherProtocols_AreNamed(t *testing.T) {
 	for first, want := range map[string]struct{ answer, line string }{
-		"GET / HTTP/1.1\r\n\r\n":               {"HTTP/1.0 400 Bad Request\r\n", "the client speaks HTTP"},
-		"PUT /v1/znodes/x HTTP/1.1\r\n":        {"HTTP/1.0 400 Bad Request\r\n", "the client speaks HTTP"},
-		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc": {"this port speaks ZooKeeper's protocol without TLS\n", "the client speaks TLS"},
+		"GET / HTTP\r\n\r\n": {"HTTP/1.0 400 Bad Request\r\n", "the client speaks HTTP"},
+		"GET /" + strings.Repeat("a", 5000) + " HTTP/1.1\r\n\r\n": {"HTTP/1.0 400 Bad Request\r\n", "the client speaks HTTP"},
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc":                    {"this port speaks ZooKeeper's protocol without TLS\n", "the client speaks TLS"},
 	} {
 		log := &lines{}
 		k := start(t, logTo(log))
@@ -83,6 +87,51 @@ func TestListener_OtherProtocols_AreNamed(t *testing.T) {
 		}
 		c.c.Close()
 		k.eventually("the line", func() bool { return strings.Contains(log.String(), want.line) })
+	}
+}
+
+// An HTTP client is sent to the HTTP port, with what it asks for, in pieces or at once, and nothing is logged.
+func TestListener_HTTP_IsRedirected(t *testing.T) {
+	log := &lines{}
+	k := start(t, logTo(log), func(s *serverConfig, z *zkConfig) {
+		z.HTTP = &zk.HTTPPort{Addr: netip.MustParseAddrPort("127.0.0.1:8080"), Plain: true}
+	})
+	k.log.setStatus(func(s *consensus.Status) { s.Ensemble = [16]byte{0xab} })
+	for _, c := range []struct {
+		request []string
+		body    bool
+	}{
+		{[]string{"GET /ui/?a=b HTTP/1.1\r\nHost: localhost:2181\r\n\r\n"}, true},
+		{[]string{"HEAD", " /ui/?a=b HTTP/1.0\r\n", "Host: localhost\r\n", "\r\n"}, false},
+		{[]string{"POST /ui/?a=b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nsome data"}, true},
+	} {
+		conn := k.dial()
+		for _, part := range c.request {
+			conn.raw([]byte(part))
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn.c), &http.Request{Method: strings.Fields(c.request[0])[0]})
+		if err != nil {
+			t.Fatalf("%q: %v", c.request, err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || c.body != strings.Contains(string(text), "at http://localhost:8080/ui/?a=b\n") {
+			t.Errorf("%q: the body is %q, %v", c.request, text, err)
+		}
+		if got := resp.Header.Get("Location"); resp.StatusCode != http.StatusTemporaryRedirect ||
+			got != "http://localhost:8080/ui/?a=b" || !resp.Close ||
+			resp.Header.Get(zk.EnsembleHeader) != "ab000000000000000000000000000000" {
+			t.Errorf("%q: %s to %q, %v", c.request, resp.Status, got, resp.Header)
+		}
+		conn.c.Close()
+	}
+	if log.String() != "" {
+		t.Errorf("the log has %q, want nothing", log)
+	}
+	conn := start(t).dial() // without an HTTP port
+	conn.raw([]byte("GET / HTTP/1.1\r\n\r\n"))
+	if b, err := io.ReadAll(conn.c); err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 404 Not Found\r\n") ||
+		!strings.Contains(string(b), "no HTTP port (admin.enableServer=false)") {
+		t.Errorf("without an HTTP port the answer is %q, %v", b, err)
 	}
 }
 
