@@ -106,7 +106,7 @@ lab-site: ## the lab's page as static files, in SITE (bin/lab-site), with the si
 	$(GO) run ./lab/site -wasm $(SITE)/lab.wasm -glue "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" -out $(SITE)
 	@gzip -9 -c $(SITE)/lab.wasm | wc -c | awk '{ print "lab.wasm: " $$1 " bytes compressed"; exit $$1 > 3000000 }'
 
-browser: ## the dashboard and the lab's page in a real Chromium, headless (Debian: chromium); -update in its folder makes the pictures in docs
+browser: ## the dashboard and the lab's page in a real Chromium, headless (Debian: chromium), with pictures in PICTURES (bin/pictures); -update in its folder makes those in docs
 	cd integration/browser && $(GO) test -count=1 -timeout 10m ./...
 
 interop: ## third-party clients, and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)

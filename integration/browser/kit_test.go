@@ -64,7 +64,8 @@ type tab struct {
 	refusals bool
 
 	mu       sync.Mutex
-	problems []string // requests elsewhere, and what the page complained of
+	problems []string  // requests elsewhere, and what the page complained of
+	traffic  time.Time // when something was last asked or answered
 }
 
 // serverOf serves a handler until the test ends, and returns its address.
@@ -122,7 +123,10 @@ func (p *tab) observe(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e := event.(type) {
+	case *network.EventLoadingFinished:
+		p.traffic = time.Now()
 	case *network.EventRequestWillBeSent:
+		p.traffic = time.Now()
 		if !strings.HasPrefix(e.Request.URL, p.base) && e.Request.URL != "about:blank" {
 			p.problems = append(p.problems, "asked elsewhere: "+e.Request.URL)
 		}
