@@ -10,16 +10,18 @@ import (
 	"github.com/zk-lite/zk-lite/internal/journal"
 )
 
-// Columns are the metrics that a History keeps: those of a histogram are the sum of all its samples.
+// Columns are the metrics that a History keeps: those of a histogram are the sum of all its samples, and quantiles
+// of what came since the row before, without pings.
 var Columns = []string{
 	"packets_received", "request_duration_seconds_sum", "request_duration_seconds_count", "outstanding_requests",
 	"pending_commands", "log_fsync_seconds_sum", "log_fsync_seconds_count", "process_cpu_seconds_total",
 	"process_resident_memory_bytes", "tree_memory_bytes", "num_alive_connections", "global_sessions", "watch_count",
-	"znode_count",
+	"znode_count", "request_duration_seconds_p50", "request_duration_seconds_p99", "log_fsync_seconds_p99",
+	"sessions_expired_total", "raft_term", "raft_leader",
 }
 
 const (
-	// HistoryInterval is the time between two rows, and historyRows of them are an hour: 45 KB.
+	// HistoryInterval is the time between two rows, and historyRows of them are an hour: 70 KB.
 	HistoryInterval = 10 * time.Second
 	historyRows     = int(time.Hour / HistoryInterval)
 )
@@ -32,6 +34,8 @@ type Row struct {
 
 // History keeps the metrics of the last hour. Use NewHistory.
 type History struct {
+	before map[string]histogram.Counts // at the last row; of the goroutine that records
+
 	mu   sync.Mutex // protects the field below
 	rows journal.Journal[Row]
 }
@@ -54,7 +58,16 @@ func (h *History) Record(ctx context.Context, measure func() *Samples) {
 }
 
 func (h *History) add(now time.Time, s *Samples) {
-	row := Row{Time: now.UnixMilli(), Values: s.numbers(Columns)}
+	all, counts := s.numbers()
+	for name, c := range counts {
+		recent := c.Since(h.before[name])
+		all[name+"_p50"], all[name+"_p99"] = recent.Quantile(0.5).Seconds(), recent.Quantile(0.99).Seconds()
+	}
+	h.before = counts
+	row := Row{Time: now.UnixMilli(), Values: make([]float64, len(Columns))}
+	for i, name := range Columns {
+		row.Values[i] = all[name]
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.rows.Add(row)
@@ -73,9 +86,9 @@ func (h *History) Since(millis int64) []Row {
 	return out
 }
 
-// numbers are the values of these names.
-func (s *Samples) numbers(names []string) []float64 {
-	all := map[string]float64{}
+// numbers are the values by name, and the histograms without pings, which no one waits for.
+func (s *Samples) numbers() (all map[string]float64, counts map[string]histogram.Counts) {
+	all, counts = map[string]float64{}, map[string]histogram.Counts{}
 	for _, x := range s.all {
 		samples, several := x.value.([]Labelled)
 		if !several {
@@ -87,19 +100,20 @@ func (s *Samples) numbers(names []string) []float64 {
 				all[x.name] += float64(v)
 			case int64:
 				all[x.name] += float64(v)
+			case uint64:
+				all[x.name] += float64(v)
 			case float64:
 				all[x.name] += v
 			case histogram.Counts:
 				all[x.name+"_sum"] += v.Sum.Seconds()
-				for _, n := range v.Within {
-					all[x.name+"_count"] += float64(n)
+				all[x.name+"_count"] += float64(v.Total())
+				if l.Labels != `kind="ping"` {
+					sum := counts[x.name]
+					sum.Add(v)
+					counts[x.name] = sum
 				}
 			}
 		}
 	}
-	values := make([]float64, len(names))
-	for i, name := range names {
-		values[i] = all[name]
-	}
-	return values
+	return all, counts
 }

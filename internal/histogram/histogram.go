@@ -66,6 +66,17 @@ func (c *Counts) Add(o Counts) {
 	}
 }
 
+// Since returns what was counted after before; all, if the counts were reset meanwhile.
+func (c *Counts) Since(before Counts) Counts {
+	d := Counts{Sum: c.Sum - before.Sum}
+	for i := range d.Within {
+		if d.Within[i] = c.Within[i] - before.Within[i]; d.Within[i] < 0 {
+			return *c
+		}
+	}
+	return d
+}
+
 // Total is how many durations there were.
 func (c *Counts) Total() (n int64) {
 	for _, within := range c.Within {
