@@ -48,6 +48,7 @@ func TestSearch(t *testing.T) {
 		"name=needle": 41, "name=needle&limit=1": 41, "name=needle&limit=7": 41, "name=needle-1": 10, "data=data+3": 11, "name=Needle": 0,
 		"": 42, "name=needle&data=data+39": 1, "owner=" + s.text("id"): 1, "owner=0x1": 0, "name=secret": 0,
 		"owner=any": 1, "owner=any&name=none": 0, "name=needle-01&name=needle-02": 2,
+		"any=needle-1": 10, "any=data+3": 11, "any=-39": 1, "any=data&name=needle-1": 10, "any=secret": 0,
 	} {
 		if found := find(c, query); len(found) != want || len(slices.Compact(found)) != want {
 			t.Errorf("%s: %d found, want %d: %q", query, len(found), want, found)

@@ -44,7 +44,7 @@ func Routes(srv Server) []rest.Route {
 		rest.Op(post, "/v1/revisions/{path}", revert, "to", "recursive", "plan", "seen"),
 		rest.Op(del, "/v1/revisions/{path}", purge, "recursive"),
 
-		rest.Op(get, "/v1/search/{path}", search, "name", "data", "owner", "limit", "after"),
+		rest.Op(get, "/v1/search/{path}", search, "name", "data", "any", "owner", "limit", "after"),
 		rest.Op(get, "/v1/acl/{path}", explainACL, "identity"),
 		rest.LocalOp(get, "/v1/identity", getIdentity),
 		rest.Op(post, "/v1/multi", multi),

@@ -33,6 +33,7 @@ type finder struct {
 	top   string
 	names []string // one of them is in the name; none: any name
 	data  []byte
+	any   string // in the name or the data
 	owner znode.SessionID
 	owned bool // by any session
 	limit int
@@ -47,7 +48,10 @@ type finder struct {
 
 // search finds znodes by what their names and data contain, and by their owner.
 func search(q *rest.Request) error {
-	f := finder{names: q.Query.Values["name"], data: []byte(q.Query.Text("data")), ids: q.IDs, found: []znodeBody{}}
+	f := finder{
+		names: q.Query.Values["name"], data: []byte(q.Query.Text("data")), any: q.Query.Text("any"), ids: q.IDs,
+		found: []znodeBody{},
+	}
 	if len(f.names) > maxNames {
 		return rest.BadRequest("name", "given %d times; give it %d times at most", len(f.names), maxNames)
 	}
@@ -135,7 +139,7 @@ func (f *finder) visit(tree *znode.Tree) {
 	var here []znodeBody
 	tree.Visit(f.part, func(path string, data []byte, s *znode.Stat) {
 		f.visited++
-		if len(f.data) > 0 {
+		if len(f.data) > 0 || f.any != "" {
 			f.scanned += len(data)
 		}
 		if f.matches(path, data, s) && tree.Visible(path, f.ids) {
@@ -156,7 +160,8 @@ func (f *finder) matches(path string, data []byte, s *znode.Stat) bool {
 	below, within := strings.CutPrefix(path, f.top)
 	within = within && (f.top == znode.RootPath || below == "" || below[0] == '/')
 	return within && path > f.after && (f.owner == 0 || s.EphemeralOwner == f.owner) &&
-		(!f.owned || s.EphemeralOwner != 0) && f.named(znode.Base(path)) && bytes.Contains(data, f.data)
+		(!f.owned || s.EphemeralOwner != 0) && f.named(znode.Base(path)) && bytes.Contains(data, f.data) &&
+		(strings.Contains(znode.Base(path), f.any) || bytes.Contains(data, []byte(f.any)))
 }
 
 func (f *finder) named(name string) bool {
