@@ -34,11 +34,14 @@ func TestPeers_OfWhatIsPassedOn(t *testing.T) {
 	super.post("/v1/cluster/drain?server=2", "").want(200).has("server", 2)
 	super.get("/v1/cluster").want(200).has("server.draining", false)
 	c.at(e.urls[1]).get("/readyz").want(503)
+	c.get("/readyz?server=2&verbose").want(503).has("status", "draining").has("server", 2)
+	c.get("/readyz?server=3&verbose").want(200).has("server", 3)
 	super.delete("/v1/cluster/drain?server=2").want(204)
 	e.stop(1)
 	for _, path := range []string{
-		"/v1/sessions/" + s.text("id"), "/v1/watchers/private", "/metrics", "/v1/history", "/v1/expired-sessions",
-		"/v1/sessions", "/v1/slow/requests", "/v1/slow/entries", "/v1/top", "/v1/subtrees/private",
+		"/v1/sessions/" + s.text("id"), "/v1/watchers/private", "/metrics", "/readyz", "/v1/history",
+		"/v1/expired-sessions", "/v1/sessions", "/v1/slow/requests", "/v1/slow/entries", "/v1/top",
+		"/v1/subtrees/private",
 	} {
 		super.get(path + "?server=2").want(502)
 		super.get(path+"?server=9").want(404).has("parameter", "server")

@@ -105,7 +105,7 @@ func (h *handlers) routes() []rest.Route {
 	return append(releaseRoutes(), []rest.Route{
 		rest.LocalOp(get, "/", root).For(rest.Open),
 		rest.LocalOp(get, "/livez", h.health.livez).For(rest.Open),
-		rest.LocalOp(get, "/readyz", h.health.readyz, "verbose").For(rest.Open),
+		rest.LocalOp(get, "/readyz", h.health.readyz, "verbose").For(rest.Open).Anywhere(),
 		rest.LocalOp(get, "/openapi.json", h.docs.getOpenAPI).For(rest.Open),
 		rest.LocalOp(get, "/docs", h.docs.getPage).For(rest.Open),
 		rest.LocalOp(get, "/metrics", h.monitor.getMetrics).For(rest.Open).Anywhere(),

@@ -143,8 +143,10 @@ func forward(q *Request, to *state.Member) error {
 	for _, name := range []string{HeaderServer, HeaderZxid, HeaderLeader} {
 		q.W.Header().Set(name, resp.Header.Get(name))
 	}
-	if age := resp.Header.Get(HeaderMaxStale); age != "" {
-		q.W.Header().Set(HeaderMaxStale, age)
+	for _, name := range []string{HeaderMaxStale, "Retry-After"} {
+		if value := resp.Header.Get(name); value != "" {
+			q.W.Header().Set(name, value)
+		}
 	}
 	q.SendBytes(resp.StatusCode, resp.Header.Get("Content-Type"), body)
 	return nil
