@@ -67,7 +67,7 @@ func TestUI_Tree_EachButton(t *testing.T) {
 
 	p.show("tree/buttons")
 	p.heading("buttons")
-	p.until(`document.querySelector("#count").textContent !== "0 children"`)
+	p.until(`document.querySelector('[aria-label="Children of /buttons"]')`)
 	p.press("Delete")
 	p.until(`document.querySelector("dialog .what")?.textContent.includes("znodes")`)
 	p.do(chromedp.Click(`dialog input[type="checkbox"]`))
@@ -243,6 +243,41 @@ func TestUI_Tree_Hostile(t *testing.T) {
 	p.press("Undo")
 	p.said("of before again")
 	wantData(t, "/hostile/large", strings.Repeat("0123456789abcde\n", 1<<16-1))
+}
+
+// TestUI_Tree_Leaf: a znode without children stays among its siblings and has no empty list; its JSON is indented unasked,
+// and is above the fold of a telephone; siblings that come appear.
+func TestUI_Tree_Leaf(t *testing.T) {
+	anew(t, "/leaves", "[not JSON")
+	must(t, "POST", "/v1/znodes/leaves/here", `{"a":1,"b":[2]}`)
+	must(t, "POST", "/v1/znodes/leaves/other", "other")
+	p := uiOf(t, "tree/leaves/here")
+	p.heading("here")
+	lists := func(path, want string) {
+		t.Helper()
+		p.until(fmt.Sprintf(`[...document.querySelectorAll('[aria-label="Children of %s"] .row')].map((r) =>
+			(r.ariaCurrent ? ">" : "") + r.querySelector("bdi").textContent).join() === %s`, path, quote(want)))
+	}
+	lists("/leaves", ">here,other")
+	p.until(`document.querySelector('.above [role="listbox"]').ariaLabel === "Children of /"`)
+	p.until(fmt.Sprintf(`document.querySelector(".data pre").textContent === %s`, quote("{\n  \"a\": 1,\n  \"b\": [\n    2\n  ]\n}")))
+	must(t, "POST", "/v1/znodes/leaves/late", "")
+	lists("/leaves", ">here,late,other")
+	p.width(400)
+	if bottom := eval[float64](p, `(scrollTo(0, 0), document.querySelector(".data pre").getBoundingClientRect().bottom)`); bottom > 700 {
+		t.Errorf("the data ends %v px below the top of a window of 400", bottom)
+	}
+	p.width(1280)
+	p.do(chromedp.Evaluate(`document.querySelector('[aria-label="Children of /leaves"] .row:last-child').click()`, nil))
+	p.heading("other")
+	lists("/leaves", "here,late,>other")
+	must(t, "POST", "/v1/znodes/leaves/other/below", "")
+	lists("/leaves/other", "below")
+	lists("/leaves", "here,late,>other")
+	p.show("tree/leaves")
+	p.heading("leaves")
+	p.says(".data pre", "[not JSON")
+	lists("/leaves", "here,late,other")
 }
 
 // TestUI_Subtree exports, imports and compares.

@@ -35,6 +35,7 @@ export const join = (path, name) => (path === "/" ? "" : path) + "/" + name;
 const verbs = { r: "read", w: "write", c: "create children", d: "delete children", a: "change permissions" };
 export function perms(letters) {
   const words = [..."rwcda"].filter((l) => letters.includes(l)).map((l) => verbs[l]);
+  if (words.length === 5) return "do everything";
   return words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : (words[0] ?? "do nothing");
 }
 

@@ -1,16 +1,15 @@
-// The view of a znode: its children on the left, itself on the right.
+// The view of a znode: what is around it on the left, itself on the right.
 import { html, useState, useEffect } from "./vendor/preact.js";
 import { get, znode, escapePath } from "./api.js";
 import { useStore, useAsync, mayWrite } from "./store.js";
-import { Name, Failure } from "./parts.js";
+import { Name } from "./parts.js";
 import { Unread } from "./majority.js";
-import { List } from "./list.js";
-import { bytes, hex, join, kind, parent, perms, plural, pretty, visible, when, who, decode, base } from "./text.js";
+import { Columns, listed } from "./columns.js";
+import { bytes, hex, kind, perms, plural, pretty, visible, when, who, decode, base } from "./text.js";
 import { editData, editACL, create, remove } from "./change.js";
 import { exportTree, importTree, compareTree } from "./subtree.js";
 import { revisions } from "./revisions.js";
 
-const sorted = 2000; // children, up to which they are shown by name; more in the server's own order
 const shown = 64 << 10; // bytes of data that are shown at first
 
 export const link = (path) => "#/tree" + (path === "/" ? "/" : escapePath(path));
@@ -30,13 +29,17 @@ export function Tree({ path }) {
     },
     [path, store.identity, store.changes, heard],
   );
-  useEffect(() => listen(path, () => setHeard((n) => n + 1)), [path, store.identity]);
-  const z = znodes.value?.path === path ? znodes.value : null;
+  const hear = () => setHeard((n) => n + 1);
+  const z = znodes.value; // of the znode before, until this one is read
+  const list = z && listed(z);
+  useEffect(() => listen(path, hear), [path, store.identity]);
+  useEffect(() => (list && list !== path ? listen(list, hear) : undefined), [list, path, store.identity]);
+  const here = z?.path === path;
   return html`<div class="tree">
     <nav aria-label="Path" class="path">${crumbs(path)}</nav>
     <${Unread} error=${znodes.error} />
-    ${z && html`<div class="halves"><${Children} key=${path} z=${z} />
-      <${Znode} key=${path} z=${z} may=${mayWrite(store)} /></div>`}
+    ${z && html`<div class=${list === z.path ? "browse" : "browse leaf"}><${Columns} z=${z} version=${`${heard} ${store.changes} ${store.identity?.name}`} open=${go} />
+      ${here && html`<${Znode} key=${path} z=${z} may=${mayWrite(store)} />`}</div>`}
   </div>`;
 }
 
@@ -50,7 +53,7 @@ function listen(path, heard) {
         const news = await get(znode(path, "watches"), { kind: "persistent", wait: "25s", since }, abort.signal);
         if (news.events.length) heard();
         since = news.zxid;
-        await wait(200); // a znode that changes all the time is not read all the time
+        await wait(500); // a znode that changes all the time is not read all the time
       } catch {
         since = undefined; // and what happened meanwhile is seen by reading again
         await wait(2000);
@@ -70,43 +73,6 @@ function crumbs(path) {
         <${Name} text=${i ? names[i - 1] : "/"} /></a>`,
   );
 }
-
-function Children({ z }) {
-  const [text, setText] = useState("");
-  const [match, setMatch] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setMatch(text), 200);
-    return () => clearTimeout(timer);
-  }, [text]);
-  const all = z.stat.numChildren;
-  const small = match !== "" || all <= sorted;
-  const version = `${z.path} ${z.stat.pzxid} ${z.stat.cversion} ${match}`;
-  const known = useAsync(
-    (signal) =>
-      small
-        ? get(znode(z.path), { children: true, stat: true, limit: sorted, match: match || undefined }, signal)
-        : Promise.resolve(null),
-    [version],
-  );
-  const list = small ? (known.value?.children ?? []) : null;
-  const load = async (from, signal) =>
-    list
-      ? list.slice(from, from + 200)
-      : (await get(znode(z.path), { children: true, stat: true, offset: from, limit: 200 }, signal)).children;
-  return html`<section class="children" aria-label="Children">
-    <div class="tools"><label class="field inline"><span>Filter</span>
-      <input value=${text} onInput=${(e) => setText(e.target.value)} spellcheck="false" /></label>
-      <span id="count">${match ? `${list.length.toLocaleString("en")}${known.value?.next ? " first" : ""} of ` : ""}${plural(all, "child", "children")}</span></div>
-    ${!small && html`<p class="note">Too many to be sorted: in this server's order. The filter looks at all of them.</p>`}
-    <${Failure} error=${known.error} />
-    <${List} label="Children" count=${list ? list.length : all}
-      version=${version + (list ? list.length + String(known.loading) : "")} load=${load} row=${Child}
-      open=${(child) => go(join(z.path, child.name))} up=${() => z.path !== "/" && go(parent(z.path))} />
-  </section>`;
-}
-
-const Child = ({ name, stat, error }) => html`<span class="name"><${Name} text=${name} /></span>
-  <small>${error ? "may not be read" : html`${stat.numChildren > 0 && plural(stat.numChildren, "child", "children") + ", "}${stat.ephemeralOwner !== "0x0" && "ephemeral, "}${bytes(stat.dataLength)}`}</small>`;
 
 function Znode({ z, may }) {
   const { about, stat } = z;
@@ -133,7 +99,7 @@ function Znode({ z, may }) {
 }
 
 function Data({ z }) {
-  const [as, setAs] = useState(z.encoding === "base64" ? "hex" : "text");
+  const [chosen, choose] = useState(null);
   const [all, setAll] = useState(false);
   const views = {
     text: () => (z.encoding === "base64" ? null : visible(cut(z.data), true)),
@@ -147,10 +113,13 @@ function Data({ z }) {
     hex: () => hex(all ? decode(z) : decode(z).subarray(0, shown / 4)),
   };
   const cut = (text) => (all ? text : text.slice(0, shown));
+  // Objects and lists are indented without being asked.
+  const natural = () => (z.encoding === "base64" ? "hex" : /^\s*[[{]/.test(z.data) && views.JSON() !== null ? "JSON" : "text");
+  const as = chosen ?? natural();
   const text = views[as]();
   const more = !all && z.stat.dataLength > (as === "hex" ? shown / 4 : shown);
   return html`<div class="data"><div class="tools" role="group" aria-label="Data as">
-      <h2>Data</h2> ${Object.keys(views).map((v) => html`<button aria-pressed=${v === as} onClick=${() => setAs(v)}>
+      <h2>Data</h2> ${Object.keys(views).map((v) => html`<button aria-pressed=${v === as} onClick=${() => choose(v)}>
         ${v}</button>`)}
       <span>${bytes(z.stat.dataLength)}</span></div>
     ${
