@@ -74,8 +74,8 @@ func TestSessions_ShownThroughAnyServer(t *testing.T) {
 	if a := c.get("/v1/sessions/" + id).want(200); a.json["connection"] != nil {
 		t.Errorf("server 1 shows a connection of server 3: %s", a.body)
 	}
-	a := c.get("/v1/servers").want(200).has("server", 1).has("servers.2.id", 3)
-	a.has("servers.2.client", e.nodes[2].ClientAddr().String()).has("ensemble", super.get("/v1/cluster").text("ensemble"))
+	servers := c.get("/v1/servers").want(200).has("server", 1).has("servers.2.id", 3)
+	servers.has("servers.2.client", e.nodes[2].ClientAddr().String()).has("ensemble", super.get("/v1/cluster").text("ensemble"))
 	c.get("/v1/sessions/0x1").want(404)
 	c.get("/v1/sessions/x").problem(400, "BADARGUMENTS")
 	c.get("/v1/sessions?after=x").problem(400, "BADARGUMENTS")
