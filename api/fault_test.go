@@ -376,6 +376,16 @@ func TestServer_Origin(t *testing.T) {
 	for value, want := range map[string]int{"cross-site": 403, "same-site": 200, "same-origin": 200, "none": 200} {
 		c.with("Sec-Fetch-Site: " + value).get("/v1/znodes/").want(want)
 	}
+	// A link leads to a page, and to nothing else; no other site can have a page in a frame, or as a script.
+	link := c.with("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document")
+	for target, want := range map[string]int{
+		"/": 302, "/ui": 302, "/ui/": 200, "/docs": 200, "/v1/znodes/": 403, "/commands/ruok": 403, "/metrics": 403,
+	} {
+		link.get(target).want(want)
+		c.with("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe").get(target).want(403)
+		c.with("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: script").get(target).want(403)
+	}
+	link.with("Origin: https://evil.example").get("/ui/").want(403)
 	c.with("Origin: https://ok.example", "Sec-Fetch-Site: cross-site").get("/v1/znodes/").want(200)
 	friend := c.with("Origin: https://ok.example")
 	if h := friend.get("/v1/znodes/").want(200).header; h.Get("Access-Control-Allow-Origin") != "https://ok.example" ||

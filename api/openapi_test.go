@@ -254,8 +254,10 @@ func TestOpenAPI_Validation_Refuses(t *testing.T) {
 func TestDocs_Page(t *testing.T) {
 	c := newClient(t, shared().urls[0])
 	c.get("/openapi.json").want(200).has("openapi", "3.1.0")
-	if to := c.get("/").want(302).header.Get("Location"); to != "/docs" {
-		t.Errorf("/ leads to %s", to)
+	for accept, want := range map[string]string{"*/*": "/docs", "text/html,application/xml;q=0.9,*/*;q=0.8": "/ui/"} {
+		if to := c.with("Accept: " + accept).get("/").want(302).header.Get("Location"); to != want {
+			t.Errorf("/ leads a client that accepts %s to %s, want %s", accept, to, want)
+		}
 	}
 	a := c.get("/docs").want(200)
 	for _, text := range []string{"/v1/znodes/{path}", "id=\"nonode\"", "id=\"no-majority\"", "id=\"operationtimeout\"", "Zk-Session"} {

@@ -63,7 +63,7 @@ func checkAccess(t *testing.T, doc map[string]any, r *rest.Route) {
 	want := map[rest.Access]struct {
 		schemes int // of its own; -1: the document's
 		text    string
-	}{rest.ByACL: {-1, "ACLs"}, rest.Open: {1, "Anybody"}, rest.Administrators: {3, "Needs an administrator"}}[r.Access]
+	}{rest.ByACL: {-1, "ACLs"}, rest.Open: {1, "Anybody"}, rest.Linked: {1, "Anybody"}, rest.Administrators: {3, "Needs an administrator"}}[r.Access]
 	if own != (want.schemes >= 0) || own && len(security) != want.schemes || !strings.Contains(text, want.text) {
 		t.Errorf("%s %s: security %v, description %q", r.Method, r.Pattern, security, text)
 	}

@@ -137,7 +137,7 @@ func accessOf(routes []rest.Route, path, method string) rest.Access {
 func completeAccess(op object, access rest.Access) {
 	needs := "Needs what the ACLs of the znodes ask for."
 	switch access {
-	case rest.Open:
+	case rest.Open, rest.Linked:
 		needs = "Anybody may ask; credentials that are not known here do no harm."
 		op["security"] = []any{object{}}
 	case rest.Administrators:
@@ -203,9 +203,14 @@ func sortedKeys(o object) []string { return slices.Sorted(maps.Keys(o)) }
 //go:embed docs.html
 var pageTemplate string
 
-// root leads those who open the address in a browser to the page.
+// root leads a browser to the dashboard, and other clients to the page about the API.
 func root(q *rest.Request) error {
-	q.W.Header().Set("Location", "/docs")
+	to := "/docs"
+	if strings.Contains(q.HTTP.Header.Get("Accept"), "text/html") {
+		to = "/ui/"
+	}
+	q.W.Header().Set("Vary", "Accept")
+	q.W.Header().Set("Location", to)
 	q.Begin(http.StatusFound)
 	return nil
 }

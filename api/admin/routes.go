@@ -103,11 +103,11 @@ func Routes(core *rest.Core, srv Server, e *membership.Ensemble, cfg Config) (al
 func (h *handlers) routes() []rest.Route {
 	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	return append(releaseRoutes(), []rest.Route{
-		rest.LocalOp(get, "/", root).For(rest.Open),
+		rest.LocalOp(get, "/", root).For(rest.Linked),
 		rest.LocalOp(get, "/livez", h.health.livez).For(rest.Open),
 		rest.LocalOp(get, "/readyz", h.health.readyz, "verbose").For(rest.Open).Anywhere(),
 		rest.LocalOp(get, "/openapi.json", h.docs.getOpenAPI).For(rest.Open),
-		rest.LocalOp(get, "/docs", h.docs.getPage).For(rest.Open),
+		rest.LocalOp(get, "/docs", h.docs.getPage).For(rest.Linked),
 		rest.LocalOp(get, "/metrics", h.monitor.getMetrics).For(rest.Open).Anywhere(),
 		rest.LocalOp(get, "/commands", h.commands.list).For(rest.Open),
 		rest.LocalOp(get, "/commands/{command}", h.commands.run, "traceMask").For(rest.Open),

@@ -36,7 +36,7 @@ func identify(q *Request) error {
 	}
 	err = q.Identity.prove(a, q.HTTP)
 	switch {
-	case q.operation.Access == Open:
+	case q.operation.Access == Open || q.operation.Access == Linked:
 		return nil // the credentials may be meant for another server
 	case err == nil && q.operation.Access == ByACL:
 		return needIdentity(a, q.IDs)

@@ -85,7 +85,7 @@ func checkOrigin(q *Request) error {
 		}
 	}
 	// Some requests of other sites' pages have no Origin, but all have this.
-	if !allowedOrigin && strings.EqualFold(q.HTTP.Header.Get("Sec-Fetch-Site"), "cross-site") {
+	if !allowedOrigin && strings.EqualFold(q.HTTP.Header.Get("Sec-Fetch-Site"), "cross-site") && !followsLink(q) {
 		return &Problem{
 			Status: http.StatusForbidden, Title: "foreign origin", Param: "Sec-Fetch-Site",
 			Detail: "Sec-Fetch-Site: pages of other sites may not call this server",
@@ -97,6 +97,14 @@ func checkOrigin(q *Request) error {
 		q.Begin(http.StatusNoContent)
 	}
 	return nil
+}
+
+// followsLink reports whether the browser goes to a page, as its user sees in the address: from a link of another site, or
+// from the file of `zk-lite ui`.
+func followsLink(q *Request) bool {
+	h, op := q.HTTP.Header, q.resource[q.HTTP.Method]
+	return op != nil && op.Access == Linked && q.HTTP.Method == http.MethodGet &&
+		h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
 }
 
 // sameOrigin reports whether an Origin is this server under the name by which the

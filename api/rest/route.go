@@ -36,6 +36,8 @@ const (
 	ByACL Access = iota
 	// Open takes all requests. Credentials are ignored: they may be meant for another server.
 	Open
+	// Linked is Open, and a link of another site leads to it, too: it is the same for all who see it.
+	Linked
 	// Administrators takes requests of administrators (Request.NeedAdministrator).
 	Administrators
 )

@@ -35,7 +35,7 @@ var web embed.FS
 
 // Routes returns the page's.
 func Routes() []rest.Route {
-	return []rest.Route{rest.LocalOp(http.MethodGet, "/ui/{path}", file).For(rest.Open)}
+	return []rest.Route{rest.LocalOp(http.MethodGet, "/ui/{path}", file).For(rest.Linked)}
 }
 
 // file sends a file of the page.

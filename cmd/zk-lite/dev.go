@@ -217,19 +217,21 @@ func (d *dev) announce(w io.Writer, o *devOptions) {
 	if o.tls {
 		scheme, curl = "https", "curl --cacert "+o.file("ca.pem")
 	}
+	first := fmt.Sprintf("%s://%s", scheme, d.nodes[0].HTTPAddr())
+	fmt.Fprintf(w, "  dashboard           %s/ui/\n", first)
 	for i, n := range d.nodes {
 		fmt.Fprintf(w, "  server %d            %s://%s/readyz   %s\n", i+1, scheme, n.HTTPAddr(),
 			n.Server().Status().Role)
 	}
 	fmt.Fprintf(w, "\nTry, in another terminal:\n\n")
-	fmt.Fprintf(w, "  export ZK_LITE_SERVER=%s\n", strings.Join(hosts, ","))
+	fmt.Fprintf(w, "  export ZK_LITE_SERVER=%s ZK_LITE_HTTP=%s\n", strings.Join(hosts, ","), first)
 	if o.tls {
-		fmt.Fprintf(w, "  export ZK_LITE_TLS_CA=%s ZK_LITE_TLS_CERT=%s ZK_LITE_HTTP=https://%s\n", o.file("ca.pem"),
-			o.file("client.pem"), d.nodes[0].HTTPAddr())
+		fmt.Fprintf(w, "  export ZK_LITE_TLS_CA=%s ZK_LITE_TLS_CERT=%s\n", o.file("ca.pem"), o.file("client.pem"))
 	}
 	program := programName(os.Args[0])
+	fmt.Fprintf(w, "  %s ui                # the dashboard, logged in\n", program)
 	fmt.Fprintf(w, "  %s status\n  %s shell\n", program, program)
-	fmt.Fprintf(w, "  %s %s://%s/readyz\n\nCtrl-C stops it.\n", curl, scheme, d.nodes[0].HTTPAddr())
+	fmt.Fprintf(w, "  %s %s/readyz\n\nCtrl-C stops it.\n", curl, first)
 }
 
 // programName is what the user can type to run this program again.

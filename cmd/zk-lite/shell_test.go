@@ -37,6 +37,12 @@ func openScreen(t *testing.T, server, state string) *screen {
 	t.Helper()
 	cmd := exec.Command("zk-lite", "shell", "--server", server, "--session-timeout", "2s")
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state, "TERM=xterm")
+	return runOnScreen(t, cmd)
+}
+
+// runOnScreen starts a program on a terminal.
+func runOnScreen(t *testing.T, cmd *exec.Cmd) *screen {
+	t.Helper()
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 120})
 	if err != nil {
 		t.Fatal(err)

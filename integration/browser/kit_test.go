@@ -60,6 +60,7 @@ type tab struct {
 	t    *testing.T
 	ctx  context.Context
 	base string
+	file string // a page on the disk that may lead to base; "": none
 	// refusals declares that answers with an error's status are part of the test.
 	refusals bool
 
@@ -127,7 +128,7 @@ func (p *tab) observe(event any) {
 		p.traffic = time.Now()
 	case *network.EventRequestWillBeSent:
 		p.traffic = time.Now()
-		if !strings.HasPrefix(e.Request.URL, p.base) && e.Request.URL != "about:blank" {
+		if !strings.HasPrefix(e.Request.URL, p.base) && e.Request.URL != "about:blank" && e.Request.URL != p.file {
 			p.problems = append(p.problems, "asked elsewhere: "+e.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:

@@ -141,7 +141,8 @@ export async function logIn(scheme, name = "", secret = "") {
 // whoAmI asks as whom the server takes this page.
 export async function whoAmI() {
   if (!authorization) certificate = true; // show one, if there is any
-  const identity = await get("/v1/identity");
+  const { body: identity, headers } = await send({ path: "/v1/identity" });
+  identity.tokenFile = headers.get("Zk-Token-File"); // if no administrator is configured
   certificate = identity.identities.some(({ scheme }) => scheme === "x509");
   if (certificate && !authorization) hint = "--cert client.pem --key client.pem";
   return identity;

@@ -1,16 +1,30 @@
 // Who looks at the page, and as whom the server takes them.
+import { token } from "./handover.js";
 import { html, useState } from "./vendor/preact.js";
 import { logIn, whoAmI } from "./api.js";
 import { set, useStore, failed, done } from "./store.js";
 import { Dialog, Failure, Field, open } from "./parts.js";
 
 const schemes = [
-  ["password", "Name and password"],
   ["token", "Token"],
+  ["password", "Name and password"],
   ["certificate", "Certificate of the browser"],
 ];
 
-export const refresh = () => whoAmI().then((identity) => set({ identity }), failed);
+// refresh finds out at the start who looks at the page; the token of `zk-lite ui` logs in.
+export async function refresh() {
+  try {
+    if (token) return loggedIn(await logIn("token", "", token));
+  } catch (error) {
+    failed(error);
+  }
+  return whoAmI().then((identity) => set({ identity }), failed);
+}
+
+function loggedIn(identity) {
+  set({ identity });
+  done(`Logged in as ${names(identity)}.`);
+}
 
 export function Login() {
   const { identity } = useStore();
@@ -34,7 +48,8 @@ function names({ identities, administrator }) {
 }
 
 function Ask() {
-  const [x, setX] = useState({ scheme: "password", name: "", secret: "" });
+  const { tokenFile } = useStore().identity;
+  const [x, setX] = useState({ scheme: tokenFile ? "token" : "password", name: "", secret: "" });
   const [error, setError] = useState(null);
   const field = (name) => ({ value: x[name], onInput: (value) => setX({ ...x, [name]: value }) });
   const submit = async (event) => {
@@ -42,8 +57,7 @@ function Ask() {
     try {
       const identity = await logIn(x.scheme, x.name, x.scheme === "token" ? x.secret.trim() : x.secret);
       if (identity.anonymous) throw new Error("The browser has shown no certificate.");
-      set({ identity });
-      done(`Logged in as ${names(identity)}.`);
+      loggedIn(identity);
     } catch (e) {
       setError(e);
     }
@@ -59,7 +73,11 @@ function Ask() {
     ${
       x.scheme === "token" &&
       html`<${Field} label="Token" type="password" ...${field("secret")}
-      hint="One of the server's file of tokens (http.tokenFile), or the first line of admin.token in its data directory, from its own machine." />`
+      hint=${
+        tokenFile
+          ? `No administrator is configured. The first line of ${tokenFile} makes you one; the command "zk-lite ui" logs in with it.`
+          : "One of the server's file of tokens (http.tokenFile)."
+      } />`
     }
     ${x.scheme === "certificate" && html`<p
       class="note">The browser shows it when the connection is made, if this port asks for one (admin.needClientAuth) and you have chosen one.</p>`}

@@ -1,4 +1,5 @@
 // The frame of the page: the views, chosen by the part of the address behind #, and what all of them share.
+import "./handover.js";
 import { html, render, useState, useEffect } from "./vendor/preact.js";
 import { useStore, set } from "./store.js";
 import { Said } from "./parts.js";
@@ -53,7 +54,7 @@ function App() {
       <nav aria-label="Views">
         ${Object.entries(views).map(([key, { title }]) => html`<a href=${"#/" + key}
           aria-current=${key === name ? "page" : undefined}>${title}</a>`)}</nav>
-      <span class="login"><${Login} /></span></header>
+      <span class="login"><a href="/docs">API</a><${Login} /></span></header>
     <main id="main" tabindex="-1"><${Majority} />${views[name].draw(path, query)}</main><${Said} />${dialog}`;
 }
 

@@ -77,3 +77,11 @@ func TestDo_LocalToken(t *testing.T) {
 		t.Error("the token was sent to another machine")
 	}
 }
+
+// Nothing that is in a token can leave the page's script, or the address's fragment.
+func TestLogin_Page_Escapes(t *testing.T) {
+	page := string((&Login{URL: "http://127.0.0.1:8080", Token: `"</script><b>&#'`}).Page())
+	if want := `replace("http://127.0.0.1:8080/ui/#login=%22%3C%2Fscript%3E%3Cb%3E%26%23%27")`; !strings.Contains(page, want) {
+		t.Errorf("the page is %s, want it to have %s", page, want)
+	}
+}
