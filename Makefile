@@ -15,7 +15,9 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # Modules of their own, so that zk-lite does not depend on their dependencies.
 MODULES := $(patsubst %/go.mod,%,$(wildcard */go.mod */*/go.mod */*/*/go.mod))
 
+DIST ?= dist
 DURATION ?= 10m
+KEY ?=
 ONLY ?=
 RECORD ?=
 SEED ?=
@@ -28,7 +30,7 @@ UPGRADES ?= Test
 MIGRATION ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release packages image cross vulncheck dev short test slow race lint fuzz explore replay browser site lab-site interop sim monitoring suites clients tenants upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
+.PHONY: help build release sign packages image cross vulncheck dev short test slow race lint fuzz explore replay browser site lab-site interop sim monitoring suites clients tenants upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +38,12 @@ help: ## print this
 build: ## the static binary, in ./bin
 	$(GO) build -o bin/zk-lite ./cmd/zk-lite
 
-release: ## dist/: static binaries for Linux, macOS and Windows, their modules and licences, packages, images; VERSION names it
+release: ## dist/: static binaries for Linux, macOS and Windows, their modules and licences, packages, images; VERSION names it, KEY=file signs
 	cd packaging && $(GO) run . -version '$(VERSION)' binaries packages image
+	$(if $(KEY),$(MAKE) sign,@echo 'NOT SIGNED: make sign KEY=file')
+
+sign: ## SHA256SUMS.sig: the checksums in DIST (dist), signed with KEY, a private key of SSH
+	ssh-keygen -Y sign -f '$(KEY)' -n zk-lite '$(DIST)/SHA256SUMS'
 
 packages: ## the deb and rpm packages, in dist/
 	cd packaging && $(GO) run . -version '$(VERSION)' packages

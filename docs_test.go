@@ -1,6 +1,7 @@
 package zklite_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -225,6 +226,35 @@ func TestDocs_FiguresAreMeasured(t *testing.T) {
 				t.Errorf("README.md has %s; %s does not", f, link[1])
 			}
 		}
+	}
+}
+
+// TestDocs_WaysToGetIt: README has the ways of packaging/ways.json that are published, in their order, and no other:
+// everything that it prints works.
+func TestDocs_WaysToGetIt(t *testing.T) {
+	var ways []struct {
+		Way, Command string
+		Published    bool
+	}
+	if err := json.Unmarshal([]byte(read(t, "packaging/ways.json")), &ways); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, w := range ways {
+		if w.Published {
+			want = append(want, "| "+w.Way+" | `"+w.Command+"`")
+		}
+	}
+	_, table, _ := strings.Cut(read(t, "README.md"), "| from | run | |\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var have []string
+	for line := range strings.SplitSeq(table, "\n") {
+		way, rest, _ := strings.Cut(line, " | ")
+		command, _, _ := strings.Cut(rest, " | ")
+		have = append(have, way+" | "+command)
+	}
+	if !slices.Equal(have, want) {
+		t.Errorf("README.md has the ways\n%s\nwant, of packaging/ways.json:\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
 	}
 }
 

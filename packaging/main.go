@@ -1,7 +1,7 @@
 // Command packaging makes the files of a release: static binaries with their lists of modules (CycloneDX) and the
 // licences of these, packages for Debian and Fedora, container images, and the checksums of all of them. It is a
-// module of its own, so that zk-lite does not depend on what packaging depends on. It publishes and signs nothing,
-// and starts no goroutines.
+// module of its own, so that zk-lite does not depend on what packaging depends on. It publishes and signs nothing
+// (`make sign` does), and starts no goroutines.
 //
 //	go run . [-root ..] [-out ../dist] [-version 1.2.3] binaries|packages|image ...
 //

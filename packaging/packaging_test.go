@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -114,6 +115,53 @@ func TestRelease_UnknownKind_Refused(t *testing.T) {
 	for _, kinds := range [][]string{{}, {"snap"}, {"image", "snap"}} {
 		if err := release("..", out, "", kinds); err == nil {
 			t.Errorf("%q is made", kinds)
+		}
+	}
+}
+
+// TestSign: what docs/deployment.md says of a download finds each change of it, with a signature by `make sign`.
+func TestSign(t *testing.T) {
+	page, err := os.ReadFile("../docs/deployment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "## Check a download\n\n```\n")
+	check, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("docs/deployment.md has no commands below \"Check a download\"")
+	}
+	makefile, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(dir, script string) (string, error) {
+		cmd := exec.Command("bash", "-euc", script)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	prepare := `for key in owner other; do ssh-keygen -q -t ed25519 -N "" -C $key -f $key; done
+		echo "zk-lite $(cat owner.pub)" >allowed_signers
+		echo program >zk-lite-1.2.3-linux-amd64
+		sha256sum zk-lite-* >SHA256SUMS
+		make -s -C ` + makefile + ` sign KEY="$PWD/owner" DIST="$PWD"`
+	for _, x := range []struct {
+		change, want string // want: in the output of a check that succeeds; empty: it fails
+	}{
+		{"", "zk-lite-1.2.3-linux-amd64: OK"},
+		{"echo another >zk-lite-1.2.3-linux-amd64", ""},
+		{"echo another >zk-lite-1.2.3-linux-amd64; sha256sum zk-lite-* >SHA256SUMS", ""},
+		{`rm SHA256SUMS.sig; make -s -C ` + makefile + ` sign KEY="$PWD/other" DIST="$PWD"`, ""},
+		{"rm SHA256SUMS.sig; ssh-keygen -Y sign -f owner -n other SHA256SUMS", ""},
+	} {
+		dir := t.TempDir()
+		if out, err := run(dir, prepare+"\n"+x.change); err != nil {
+			t.Fatalf("%q fails: %v: %s", prepare+x.change, err, out)
+		}
+		out, err := run(dir, check)
+		if (err == nil) != (x.want != "") || err == nil && !strings.Contains(out, `Good "zk-lite" signature`) ||
+			!strings.Contains(out, x.want) {
+			t.Errorf("after %q the check says %v: %s; want success: %v", x.change, err, out, x.want != "")
 		}
 	}
 }
