@@ -67,6 +67,9 @@ func (t *Term) Announce(ctx context.Context, data []byte) error {
 // Run campaigns, and calls lead while elected; the context of lead is cancelled
 // when the term is lost. After a loss Run campaigns again once lead has returned;
 // otherwise Run resigns and returns the error of lead.
+//
+// When the context of lead has ended, Term.Err tells why: after a loss it is an error
+// (ErrLost), and it is nil if ctx, the caller's own, has ended.
 func (e *Election) Run(ctx context.Context, lead func(context.Context, *Term) error) error {
 	for {
 		term, err := e.Campaign(ctx)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 
 	"github.com/zk-lite/zk-lite/client"
@@ -127,6 +128,9 @@ type Value[T any] struct {
 	exists  bool
 	err     error
 	changed chan struct{}
+	reads   int         // how many different states of the znode have been read, for Watch
+	newest  client.Zxid // of the last one; 0: there was no znode
+	readErr error       // why the last one is no value
 }
 
 // NewValue returns the value at path once it has been read. The znode need not
@@ -179,6 +183,38 @@ func (f *Value[T]) Changed() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changed
+}
+
+// Watch yields the value, and again whenever another one is there; a slow reader gets the
+// newest alone. Instead of a value it yields an error when the data cannot be decoded or
+// the znode does not exist (client.ErrNoNode), and goes on. The last item is the error of
+// ctx, or Err once the value is no longer followed.
+func (f *Value[T]) Watch(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		seen := 0
+		for {
+			f.mu.Lock()
+			value, err, reads, changed := f.value, f.readErr, f.reads, f.changed
+			f.mu.Unlock()
+			if err != nil {
+				value = none
+			}
+			if reads != seen && !yield(value, err) {
+				return
+			}
+			seen = reads
+			select {
+			case <-changed:
+			case <-f.done:
+				yield(none, f.Err())
+				return
+			case <-ctx.Done():
+				yield(none, ctx.Err())
+				return
+			}
+		}
+	}
 }
 
 // Update replaces the value by the result of change, exactly once; it creates the
@@ -269,6 +305,13 @@ func (f *Value[T]) store(data []byte, stat client.Stat, exists bool) {
 	defer f.mu.Unlock()
 	if f.err = err; err == nil {
 		f.value, f.stat, f.exists = v, stat, exists
+	}
+	if f.reads == 0 || stat.Mzxid != f.newest { // or only the watch was set again
+		f.reads++
+		f.newest, f.readErr = stat.Mzxid, err
+		if !exists {
+			f.readErr = fmt.Errorf("%s: %w", f.cell.path, client.ErrNoNode)
+		}
 	}
 	f.noteLocked()
 }

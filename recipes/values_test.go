@@ -174,3 +174,72 @@ func TestConfig_FollowsItsZnode(t *testing.T) {
 	f.Close()
 	k.wantNoLeftovers()
 }
+
+// Each value comes once, bad data as an error; a slow reader gets the newest alone.
+func TestValue_Watch(t *testing.T) {
+	k := newKit(t)
+	c, tap := k.connectTapped()
+	f, err := recipes.NewValue(k.ctx, c, k.path("v"), recipes.JSON[settings]())
+	k.must(err)
+	other := k.connect()
+	set := func(data string) { // and wait until it has been read
+		t.Helper()
+		stat, err := other.Set(k.ctx, k.path("v"), []byte(data), client.AnyVersion)
+		k.must(err)
+		good := data[len(data)-1] == '}'
+		wait.Until(k, data+" is read", func() bool {
+			return good && f.Stat().Mzxid == stat.Mzxid || !good && f.Err() != nil
+		})
+	}
+	ctx, cancel := context.WithCancel(k.ctx)
+	steps := []struct {
+		want   int // 0: an error
+		err    error
+		change func()
+	}{
+		{0, client.ErrNoNode, func() {
+			_, _, err := other.Create(k.ctx, k.path("v"), []byte(`{"Limit":1}`), client.Persistent)
+			k.must(err)
+		}},
+		{1, nil, func() { set(`{"Limit":2}`); set(`{"Limit":3}`) }},
+		{3, nil, func() { set(`{`) }},
+		{0, nil, func() {
+			set(`{"Limit":4}`)
+			before := f.Changed()
+			tap.Cut() // the watch is set again, and the value the same
+			zktest.Expire(k, c, shared.Address)
+			receive(k, "the value is read again", before)
+		}},
+		{4, nil, func() { set(`{"Limit":5}`) }},
+		{5, nil, func() { k.must(other.Delete(k.ctx, k.path("v"), client.AnyVersion)) }},
+		{0, client.ErrNoNode, cancel},
+		{0, context.Canceled, nil},
+	}
+	i := 0
+	for v, err := range f.Watch(ctx) {
+		if i == len(steps) {
+			t.Fatalf("more came than was expected: %v, %v", v, err)
+		}
+		s := steps[i]
+		if v.Limit != s.want || (err == nil) != (s.want > 0) || s.err != nil && !errors.Is(err, s.err) {
+			t.Fatalf("item %d is %v, %v; want %d, %v", i, v, err, s.want, s.err)
+		}
+		i++
+		if s.change != nil {
+			s.change()
+		}
+	}
+	if i != len(steps) {
+		t.Errorf("%d items came, want %d", i, len(steps))
+	}
+	for range f.Watch(k.ctx) {
+		break
+	}
+	f.Close()
+	var last error
+	for _, err := range f.Watch(k.ctx) {
+		last = err
+	}
+	k.wantErr(last, f.Err())
+	k.wantNoLeftovers()
+}
