@@ -258,6 +258,27 @@ func TestDocs_WaysToGetIt(t *testing.T) {
 	}
 }
 
+// TestDocs_RecipesHaveExamples: each recipe of docs/recipes.md has an example, which `go test` runs.
+func TestDocs_RecipesHaveExamples(t *testing.T) {
+	examples := ""
+	for _, file := range files(t, "_test.go") {
+		if path.Dir(file) == "recipes" {
+			examples += read(t, file)
+		}
+	}
+	_, table, _ := strings.Cut(read(t, "docs/recipes.md"), "| recipe | promise |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	recipes := regexp.MustCompile("(?m)^\\| `([A-Za-z]+)` ").FindAllStringSubmatch(table, -1)
+	if len(recipes) == 0 {
+		t.Error("docs/recipes.md has no table of recipes, want one")
+	}
+	for _, m := range recipes {
+		if !strings.Contains(examples, "\nfunc Example"+m[1]+"()") {
+			t.Errorf("the recipe %s has no example, want Example%s in package recipes", m[1], m[1])
+		}
+	}
+}
+
 // TestDocs_CostOfTheTestKit: what package zklitetest adds to a program's modules is what docs/client.md says.
 func TestDocs_CostOfTheTestKit(t *testing.T) {
 	modules := func(packages ...string) map[string]bool {
