@@ -99,8 +99,8 @@ func checkOrigin(q *Request) error {
 	return nil
 }
 
-// followsLink reports whether the browser goes to a page, as its user sees in the address: from a link of another site, or
-// from the file of `zk-lite ui`.
+// followsLink reports whether the browser goes to a page, as its user sees in the address: from a link of another
+// site, or from the file of `zk-lite ui`.
 func followsLink(q *Request) bool {
 	h, op := q.HTTP.Header, q.resource[q.HTTP.Method]
 	return op != nil && op.Access == Linked && q.HTTP.Method == http.MethodGet &&

@@ -13,7 +13,7 @@
 // one that ends the command's context when no server has been reached for
 // --timeout; withClient waits for it. The shell has one more, which shows
 // changes of the connection's state, and one for each watch that has not
-// fired; they end with the shell.
+// fired; they end with the shell. ui has one while the browser's opener runs.
 package cli
 
 import "github.com/spf13/cobra"

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -96,7 +97,7 @@ func browserOpener() []string {
 }
 
 // openPage opens the dashboard. A token is in a file of its own, since all users can read the arguments of processes.
-func openPage(ctx context.Context, opener []string, login *httpapi.Login, wait time.Duration) error {
+func openPage(ctx context.Context, opener []string, login *httpapi.Login, wait time.Duration) (err error) {
 	if login.Token == "" {
 		return runOpener(ctx, opener, login.Dashboard())
 	}
@@ -109,7 +110,7 @@ func openPage(ctx context.Context, opener []string, login *httpapi.Login, wait t
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
+	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
 	_, err = file.Write(login.Page())
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
