@@ -48,7 +48,8 @@ func TestRecipes(t *testing.T) {
 		},
 		"&contended": {"/busy lock 3: holds waits waits", "/leader election 2: leads waits"},
 		"&kind=lock": {"/busy lock 3: holds waits waits", "/alone lock 1: holds"}, "&kind=read-write+lock": nil,
-		"&limit=1": {"/busy lock 3: holds waits waits"},
+		"&kind=election,group": {"/leader election 2: leads waits", "/group group 1: member"},
+		"&limit=1":             {"/busy lock 3: holds waits waits"},
 	} {
 		if got := recipesBelow(a.client, dir, query); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", query, got, want)

@@ -52,15 +52,20 @@ type directory struct {
 
 // listRecipes shows the places where recipes are in use, those with the most waiters first, and deadlocks.
 func listRecipes(q *rest.Request) error {
-	below, kind := znode.RootPath, q.Query.Text("kind")
+	below, wanted := znode.RootPath, kinds
 	if q.Query.Has("below") {
 		below = q.Query.Text("below")
 	}
 	if err := rest.CheckPath("below", below); err != nil {
 		return err
 	}
-	if q.Query.Has("kind") && !slices.Contains(kinds, kind) {
-		return rest.BadRequest("kind", "%q is none of %s", kind, strings.Join(kinds, ", "))
+	if q.Query.Has("kind") {
+		wanted = strings.Split(q.Query.Text("kind"), ",")
+	}
+	for _, kind := range wanted {
+		if !slices.Contains(kinds, kind) {
+			return rest.BadRequest("kind", "%q is none of %s", kind, strings.Join(kinds, ", "))
+		}
 	}
 	contended, err := q.Query.Flag("contended")
 	if err != nil {
@@ -77,14 +82,14 @@ func listRecipes(q *rest.Request) error {
 	defer leave()
 	o := overview{q: q, below: strings.TrimSuffix(below, "/") + "/", begun: time.Now(), dirs: map[string]*directory{}}
 	o.findEphemerals()
-	if !contended && (kind == "" || kind == curator.QueueKind) {
+	if !contended && slices.Contains(wanted, curator.QueueKind) {
 		o.findItems()
 	}
 	places := o.places()
 	answer := body.Recipes{Places: []body.Place{}, Deadlocks: o.deadlocks(places), More: o.more}
 	size := 0
 	for i := range places {
-		if p := &places[i]; kind != "" && p.Kind != kind || contended && p.Waiting() == 0 {
+		if p := &places[i]; !slices.Contains(wanted, p.Kind) || contended && p.Waiting() == 0 {
 			continue
 		}
 		if len(answer.Places) == limit || size > maxPlaceBytes {
