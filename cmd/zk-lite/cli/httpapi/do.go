@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -138,7 +139,8 @@ func (t *try) token(at string) *credential {
 		t.tokens = map[string]*credential{}
 	}
 	if t.tokens[at] == nil {
-		t.tokens[at] = &credential{token: t.client.Token, local: t.client.User == "" && t.client.Token == ""}
+		token := cmp.Or(t.client.Token, t.client.local[at])
+		t.tokens[at] = &credential{token: token, local: t.client.User == "" && t.client.Token == ""}
 	}
 	return t.tokens[at]
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,33 @@ func TestDo_LocalToken(t *testing.T) {
 		}
 	}
 	named = good
+	// Where anyone is answered, the token is sent if it was looked for.
+	var proofs []string
+	var file string
+	open, _ := served(t, func(w http.ResponseWriter, r *http.Request, n int64) {
+		if proofs = append(proofs, r.Header.Get("Authorization")); n == 2 {
+			w.Header().Set("Zk-Token-File", file)
+			refuse(w, 401, "")
+			return
+		}
+		ok(w, r, n)
+	})
+	if u, err = url.Parse(open); err != nil {
+		t.Fatal(err)
+	}
+	file = write("another/admin.token", "secret\n"+u.Port()+"\n", 0o600)
+	asked := New([]string{open}, patience, nil)
+	for range 2 {
+		if err := asked.JSON(t.Context(), get, nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(proofs) == 1 {
+			asked.LocalAdministrator(t.Context())
+		}
+	}
+	if want := []string{"", "", "Bearer secret", "Bearer secret"}; !slices.Equal(proofs, want) {
+		t.Errorf("proved %q, want %q", proofs, want)
+	}
 	c := New([]string{at}, patience, nil)
 	c.User, c.Password = "a", "b"
 	if err := c.JSON(t.Context(), get, nil); err == nil {
