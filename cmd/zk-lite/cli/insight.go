@@ -145,8 +145,8 @@ type expiredSession struct {
 func expiredCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "expired",
-		Short: "Show the sessions that have expired, and why",
-		Long: `Show the newest sessions that have expired, the newest first, and why:
+		Short: "Show the sessions that have expired, whose they were, and why",
+		Long: `Show the newest sessions that have expired, the newest first, whose they were, and why:
 
   server        the leader had not heard of the server that carried it either
   paused        that server had stood still
@@ -196,6 +196,9 @@ func (x *expiredSession) merge(o *body.ExpiredSession) {
 	if o.Heard != nil {
 		x.Heard, x.HeardBy, x.ServerSilentMS = o.Heard, o.HeardBy, o.ServerSilentMS
 	}
+	if o.Address != "" {
+		x.Who = o.Who
+	}
 	if o.Cause != expiredElsewhere && o.Cause != expiredByServer {
 		x.Connected, x.LastByte, x.Ended, x.EndReason = o.Connected, o.LastByte, o.Ended, o.EndReason
 		x.Watches, x.PausedMS = o.Watches, o.PausedMS
@@ -208,11 +211,12 @@ func (x *expiredSession) merge(o *body.ExpiredSession) {
 
 func printExpired(out io.Writer, all []expiredSession) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AT\tSESSION\tSERVER\tCAUSE\tTIMEOUT\tEPHEMERALS\tWATCHES\tKNOWN")
+	fmt.Fprintln(w, "AT\tSESSION\tADDRESS\tIDENTITY\tSERVER\tCAUSE\tTIMEOUT\tEPHEMERALS\tWATCHES\tKNOWN")
 	for i := range all {
 		x := &all[i]
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%.0f ms\t%d\t%d\t%s\n", x.At.Format(time.RFC3339), x.Session, x.Server, x.Cause,
-			x.TimeoutMS, x.Ephemerals, x.Watches, strings.Join(x.known(), ", "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%.0f ms\t%d\t%d\t%s\n", x.At.Format(time.RFC3339), x.Session,
+			orDash(x.Address), identityText(x.Identities), x.Server, x.Cause, x.TimeoutMS, x.Ephemerals, x.Watches,
+			strings.Join(x.known(), ", "))
 	}
 	return w.Flush()
 }

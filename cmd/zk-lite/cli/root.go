@@ -36,6 +36,7 @@ func AddCommands(root *cobra.Command, servers, tools []*cobra.Command) {
 	g.add(root, groupData, shellCommand, aclCommand)
 	g.add(root, groupOperation, memberCommand, transferCommand, drainCommand, upgradeCommand, backupCommand,
 		restoreCommand, mirrorCommand, digestCommand, tlsCommand, slowCommand, expiredCommand, topCommand,
+		sessionsCommand, watchersCommand, locksCommand,
 		revisionsCommand, revertCommand, uiCommand)
 	strictCompletion(root)
 	strict(root)
