@@ -115,16 +115,16 @@ func forwardToLeader(q *Request) error {
 	if !known || leader == q.Core.Config.ID || fromMember(q.HTTP) || q.Core.Config.Dial == nil {
 		return nil
 	}
-	if q.operation.Access == Administrators { // here, where the client can read which file has the token
-		if err := refuseOthers(q); err != nil {
-			return err
-		}
-	}
 	return forward(q, &to)
 }
 
 // forward sends the request to another server, and its answer to the client.
 func forward(q *Request, to *state.Member) error {
+	if q.operation.Access == Administrators { // here, where the client can read which file has the token
+		if err := refuseOthers(q); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(q.Context, memberTimeout)
 	defer cancel()
 	req, err := requestFor(ctx, q, to.ID)
