@@ -287,6 +287,16 @@ func TestDo_SomebodyElsesServer_IsNotTakenForOurs(t *testing.T) {
 	}
 }
 
+func TestDo_APortWithTLS(t *testing.T) {
+	url, _ := served(t, func(w http.ResponseWriter, _ *http.Request, _ int64) {
+		http.Error(w, "This port speaks TLS: use https://, or the port without TLS.", http.StatusBadRequest)
+	})
+	want := " speaks TLS: https://" + strings.TrimPrefix(url, "http://") + ", and --tls-ca names"
+	if err := New([]string{url}, patience, nil).JSON(t.Context(), get, nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
 func TestParseURLs(t *testing.T) {
 	got, err := ParseURLs("http://a:1/, b:2,https://c/prefix ")
 	if err != nil || strings.Join(got, " ") != "http://a:1 http://b:2 https://c/prefix" {

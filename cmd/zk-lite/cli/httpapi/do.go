@@ -284,7 +284,7 @@ func (c *Client) JSON(ctx context.Context, r *Request, v any) error {
 		return nil
 	}
 	if err := json.Unmarshal(text, v); err != nil {
-		return &foreignError{resp.Request.URL.Host, resp.Status}
+		return &foreignError{url: resp.Request.URL.Host, status: resp.Status}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,10 +77,22 @@ func reason(err error) error {
 }
 
 // foreign is an answer that is not the HTTP API's.
-type foreignError struct{ url, status string }
+type foreignError struct {
+	url, status string // url is without the scheme, or not
+	tls         bool   // it says that it speaks TLS
+}
 
 func (e *foreignError) Error() string {
+	if e.tls {
+		host := strings.TrimPrefix(e.url, "http://")
+		return fmt.Sprintf("%s speaks TLS: https://%s, and --tls-ca names the authority of its certificate", host, host)
+	}
 	return fmt.Sprintf("%s answers %q, and not as the HTTP API of zk-lite does", e.url, e.status)
+}
+
+// foreign is the error of an answer that is not the HTTP API's. A port with TLS says so in plain text.
+func foreign(at string, resp *http.Response, text []byte) error {
+	return &foreignError{at, resp.Status, resp.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("speaks TLS"))}
 }
 
 // isRefused reports whether certainly no one listens.
@@ -101,9 +114,9 @@ func refusal(at string, r *Request, resp *http.Response) (outcome, error) {
 	seconds, noNumber := strconv.Atoi(resp.Header.Get("Retry-After"))
 	switch {
 	case (err != nil || p.Title == "") && p.Status >= 500: // a proxy's, perhaps
-		return lost, unknown(r, &foreignError{at, resp.Status})
+		return lost, unknown(r, foreign(at, resp, text))
 	case err != nil || p.Title == "":
-		return answered, &foreignError{at, resp.Status}
+		return answered, foreign(at, resp, text)
 	case p.Status == http.StatusGatewayTimeout:
 		return lost, unknown(r, p)
 	case noNumber == nil && seconds >= 0:
