@@ -85,6 +85,17 @@ func BindFlags(fs *pflag.FlagSet) {
 	}
 }
 
+// EachGroup calls visit with the flags of each subject of settings, which BindFlags has defined in fs.
+func EachGroup(fs *pflag.FlagSet, visit func(title string, flags []*pflag.Flag)) {
+	for _, g := range groups(new(Settings)) {
+		var flags []*pflag.Flag
+		for i := range g.rows {
+			flags = append(flags, fs.Lookup(g.rows[i].flagName()))
+		}
+		visit(g.title, flags)
+	}
+}
+
 // flagValue keeps a flag's text for Load.
 type flagValue struct {
 	text string

@@ -6,12 +6,39 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/storage"
 )
 
-// table is every setting of a server, in the order of the documentation, and last those that are retired. The rows
-// fill in s.
-func table(s *Settings) []setting {
-	return slices.Concat(basicRows(s), ensembleRows(s), clientRows(s), znodeRows(s), storageRows(s), httpRows(s),
-		dnsRows(s), tlsRows(s), peerTLSRows(s), authRows(s), sanRows(s), saslRows(s), auditRows(s), throttleRows(s),
-		backupRows(s), mirrorRows(s), runtimeRows(s), loggerRows(s), retiredRows())
+// group is a subject of settings.
+type group struct {
+	title string
+	rows  []setting
+}
+
+// groups are the settings in the order of the documentation. The rows fill in s.
+func groups(s *Settings) []group {
+	return []group{
+		{"Basics", basicRows(s)},
+		{"The ensemble", ensembleRows(s)},
+		{"The ZooKeeper port", clientRows(s)},
+		{"Znodes", znodeRows(s)},
+		{"Storage", storageRows(s)},
+		{"The HTTP port", httpRows(s)},
+		{"DNS", dnsRows(s)},
+		{"TLS for clients", tlsRows(s)},
+		{"TLS between servers", peerTLSRows(s)},
+		{"Identities", slices.Concat(authRows(s), sanRows(s), saslRows(s))},
+		{"Audit", auditRows(s)},
+		{"Throttling", throttleRows(s)},
+		{"Backups", backupRows(s)},
+		{"Mirroring ZooKeeper", mirrorRows(s)},
+		{"The process and its log", slices.Concat(runtimeRows(s), loggerRows(s))},
+	}
+}
+
+// table is every setting of a server, in the order of the groups, and last those that are retired.
+func table(s *Settings) (all []setting) {
+	for _, g := range groups(s) {
+		all = append(all, g.rows...)
+	}
+	return append(all, retiredRows()...)
 }
 
 func basicRows(s *Settings) []setting {

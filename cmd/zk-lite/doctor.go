@@ -61,7 +61,7 @@ it. The exit code is 1 if there is an error; warnings alone are 0.`,
 		}
 		return nil
 	}
-	return c
+	return withSettings(c)
 }
 
 func diagnose(c *cobra.Command, urls []string) diagnosis {

@@ -74,7 +74,7 @@ empty ensemble begins, and that server cannot come into it. Start it instead, or
 			"next: start those that do not; when a missing server can be started, make its token\n", s.MyID)
 		return nil
 	}
-	return c
+	return withSettings(c)
 }
 
 func adviseForm(err error) error {

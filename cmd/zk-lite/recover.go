@@ -94,7 +94,7 @@ every server ends each time it starts: "doctor" names it. Stop all servers, and 
 			s.MyID, id, kept)
 		return nil
 	}
-	return c
+	return withSettings(c)
 }
 
 var errNotLost = errors.New("a majority is not lost: nothing was done. Start the servers that are down; one that " +

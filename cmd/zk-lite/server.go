@@ -77,7 +77,7 @@ zoo.cfg. Every setting is also a flag and an environment variable.`,
 		logger.Error("the server has failed", "error", cli.Message(err)) // no line without the format
 		return cli.Failed()
 	}
-	return c
+	return withSettings(c)
 }
 
 // runsServers refuses operating systems on which servers have not been tested.
