@@ -228,9 +228,9 @@ func UnknownVariables(environ []string) (notices []Notice) {
 // ofCommands are the variables of the program's other commands, or beginnings of them where a * follows: the flags of
 // clients (package cli), the variables that they set for the commands that they run, and those of tests.
 var ofCommands = []string{
-	"ZK_LITE_SERVER", "ZK_LITE_HTTP", "ZK_LITE_PASSWORD", "ZK_LITE_TLS", "ZK_LITE_TLS_CA", "ZK_LITE_TLS_CERT",
-	"ZK_LITE_TLS_PASSWORD_FILE", "ZK_LITE_TLS_SERVER_NAME", "ZK_LITE_LOCK", "ZK_LITE_ELECTION", "ZK_LITE_MEMBER",
-	"ZK_LITE_FENCING_TOKEN", "ZK_LITE_TEST_*",
+	"ZK_LITE_SERVER", "ZK_LITE_HTTP", "ZK_LITE_CONTEXT", "ZK_LITE_PASSWORD", "ZK_LITE_TLS", "ZK_LITE_TLS_CA",
+	"ZK_LITE_TLS_CERT", "ZK_LITE_TLS_PASSWORD_FILE", "ZK_LITE_TLS_SERVER_NAME", "ZK_LITE_LOCK", "ZK_LITE_ELECTION",
+	"ZK_LITE_MEMBER", "ZK_LITE_FENCING_TOKEN", "ZK_LITE_TEST_*",
 }
 
 // ofKubernetes are the variables that every pod gets for a Service whose name begins with zk-lite.

@@ -18,7 +18,7 @@ func TestCLI(t *testing.T) {
 	server := e.ConnectString()
 	t.Run("script", func(t *testing.T) { // returns when all scripts, which run in parallel, have ended
 		testscript.Run(t, testscript.Params{
-			Dir: filepath.Join("testdata", "script"), Setup: setUp(server, e.HTTPAddrs()[0]), Cmds: commands(server),
+			Dir: filepath.Join("testdata", "script"), Setup: setUp(server), Cmds: commands(server),
 			RequireExplicitExec: true, RequireUniqueNames: true,
 			UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		})

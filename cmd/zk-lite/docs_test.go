@@ -28,8 +28,9 @@ var documented = []struct {
 
 	{page: "docs/BENCHMARKS.md", first: "make benchmarks", not: "takes half an hour"},
 
-	{page: "docs/cli.md", first: "$ export ZK_LITE_SERVER="},
-	{page: "docs/cli.md", first: "$ export ZK_LITE_HTTP=", not: "needs a fourth server: TestCLI_Ensemble/member"},
+	{page: "docs/cli.md", first: "$ zk-lite context add"},
+	{page: "docs/cli.md", first: "$ export ZK_LITE_SERVER=127"},
+	{page: "docs/cli.md", first: "$ export ZK_LITE_SERVER=zk1", not: "needs a fourth server: TestCLI_Ensemble/member"},
 	{page: "docs/cli.md", first: "$ zk-lite backup zk.backup"},
 	{page: "docs/cli.md", first: "$ zk-lite lock /locks/backup",
 		prepare: "for f in backup.sh daily.sh scheduler worker; do " +
@@ -57,7 +58,7 @@ var documented = []struct {
 	{page: "docs/operations.md", first: "backup.directory=", not: text},
 	{page: "docs/operations.md", first: "backup.command=", not: text},
 	{page: "docs/operations.md", first: "echo 1 > /var/lib/zk-lite/myid", not: "needs systemd: .ci/packages"},
-	{page: "docs/operations.md", first: "export ZK_LITE_HTTP=", prepare: "# secret", output: `ID  ROLE.*3 voters.*"ok"`},
+	{page: "docs/operations.md", first: "export ZK_LITE_SERVER=zk1", prepare: "# secret", output: `ID  ROLE.*3 voters.*"ok"`},
 	{page: "docs/operations.md", first: "zkop drain N ", prepare: zkop + "systemctl() { zkop drain 1 --undo; }",
 		output: "can be stopped.*accepts clients again.*ID  ROLE"},
 	{page: "docs/operations.md", first: "zkop backup zk-", prepare: zkop, output: "restored"},
@@ -184,8 +185,8 @@ func runScript(t *testing.T, prepare, script string) ([]byte, error) {
 	e := zklitetest.Start(t, options...)
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", prepare+"\n"+addresses(t, e).Replace(script))
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "ZK_LITE_SERVER="+e.ConnectString(), "HOSTNAME=host",
-		"ZK_LITE_HTTP=http://"+strings.Join(e.HTTPAddrs(), ",http://"))
+	cmd.Env = append(os.Environ(), "ZK_LITE_SERVER="+e.ConnectString(), "HOSTNAME=host", "XDG_CACHE_HOME="+t.TempDir(),
+		"XDG_CONFIG_HOME="+t.TempDir())
 	return cmd.CombinedOutput()
 }
 
@@ -199,6 +200,9 @@ func addresses(t *testing.T, e *zklitetest.Ensemble) *strings.Replacer {
 	}
 	for i := range 3 {
 		pairs = append(pairs, fmt.Sprintf("127.0.0.1:%d", 2181+i), e.Addrs()[i])
+		for _, name := range []string{"zk%d.example:2181", "zk%d:2181"} {
+			pairs = append(pairs, fmt.Sprintf(name, i+1), e.Addrs()[i])
+		}
 		for _, name := range []string{"zk%d.example:8080", "zk%d:8080"} {
 			pairs = append(pairs, fmt.Sprintf(name, i+1), e.HTTPAddrs()[i])
 		}

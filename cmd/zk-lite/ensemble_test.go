@@ -138,7 +138,7 @@ type ensembleKey struct{}
 //
 //	exits CODE PROGRAM ARGS... run a program that ends with a code
 //	ensemble N                 start N servers of the script's own: $HTTP1 to $HTTPN, $SERVER1 to $SERVERN,
-//	                           and all of them in $ZK_LITE_HTTP, $ZK_LITE_SERVER and $CONFIGURED
+//	                           and all of them in $ZK_LITE_SERVER and $CONFIGURED
 //	newcomer                   choose ports for one more server, $HTTP4 and $ADDRESS4; its token goes to token4
 //	startserver N, stopserver N
 //	leader [not] N             wait until server N leads, or another
@@ -166,17 +166,15 @@ func ensembleCommands() map[string]func(*testscript.TestScript, bool, []string) 
 		"exits": exits,
 		"ensemble": with(func(ts *testscript.TestScript, e *scriptEnsemble, args []string) {
 			ts.Check(e.open(number(ts, args, 0)))
-			var urls, servers, lines []string
+			var servers, lines []string
 			for i := range e.nodes {
 				ts.Setenv(fmt.Sprintf("HTTP%d", i+1), e.url(i))
 				ts.Setenv(fmt.Sprintf("SERVER%d", i+1), e.nodes[i].ClientAddr().String())
 				own := e.settings[i].Servers[i]
 				lines = append(lines, fmt.Sprintf("server.%d=127.0.0.1:%d:%d", i+1, own.PeerPort, own.ElectionPort))
-				urls = append(urls, e.url(i))
 				servers = append(servers, e.nodes[i].ClientAddr().String())
 			}
 			ts.Setenv("CONFIGURED", strings.Join(lines, " "))
-			ts.Setenv("ZK_LITE_HTTP", strings.Join(urls, ","))
 			ts.Setenv("ZK_LITE_SERVER", strings.Join(servers, ","))
 		}),
 		"newcomer": with(func(ts *testscript.TestScript, e *scriptEnsemble, _ []string) {
@@ -294,6 +292,7 @@ func TestCLI_Ensemble(t *testing.T) {
 			})
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("SUPER", "digest:super:secret")
+			ownFiles(env)
 			return nil
 		},
 	})

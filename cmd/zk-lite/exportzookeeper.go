@@ -68,7 +68,7 @@ docs/migration.md walks through it.`,
 		}
 		read := func() (*state.Machine, error) { return stateOf(*from) }
 		if *from == "" {
-			api, err := open(cli.DefaultHTTP)
+			api, err := open(c.Context(), "")
 			if err != nil {
 				return err
 			}

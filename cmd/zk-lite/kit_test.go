@@ -22,7 +22,15 @@ import (
 	"github.com/zk-lite/zk-lite/zklitetest"
 )
 
+// TestMain keeps commands, but for those of scripts, away from the files of who runs the tests.
 func TestMain(m *testing.M) {
+	for name, place := range map[string]string{
+		"XDG_CACHE_HOME": os.DevNull, "XDG_CONFIG_HOME": filepath.Join(os.TempDir(), "zk-lite-tests-have-none"),
+	} {
+		if os.Getenv(name) == "" {
+			os.Setenv(name, place)
+		}
+	}
 	testscript.Main(m, map[string]func(){"zk-lite": main})
 }
 
@@ -42,7 +50,7 @@ func startEnsemble(t *testing.T) *zklitetest.Ensemble {
 }
 
 // setUp gives a script its own part of the tree, and its own way to the server.
-func setUp(server, http string) func(*testscript.Env) error {
+func setUp(server string) func(*testscript.Env) error {
 	return func(env *testscript.Env) error {
 		p, err := startProxy(server)
 		if err != nil {
@@ -63,11 +71,17 @@ func setUp(server, http string) func(*testscript.Env) error {
 		}
 		env.Setenv("ZK_LITE_SERVER", p.listener.Addr().String()+chroot)
 		env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector's second at the end of each command
-		env.Setenv("ZK_LITE_HTTP", http)
 		env.Setenv("ADDRESS", server)
 		env.Setenv("CHROOT", chroot)
-		env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+		ownFiles(env)
 		return nil
+	}
+}
+
+// ownFiles gives a script its own history, memory of servers, and contexts.
+func ownFiles(env *testscript.Env) {
+	for _, kind := range []string{"STATE", "CACHE", "CONFIG"} {
+		env.Setenv("XDG_"+kind+"_HOME", filepath.Join(env.WorkDir, strings.ToLower(kind)))
 	}
 }
 

@@ -51,7 +51,7 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "zk-lite",
 		Short:         "A coordination service that speaks ZooKeeper's protocol",
-		Long:          "A coordination service that speaks ZooKeeper's protocol.\n\n" + cli.ExitHelp,
+		Long:          "A coordination service that speaks ZooKeeper's protocol.\n\n" + cli.DefaultsHelp,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -92,6 +92,7 @@ type requests struct {
 	net.Conn
 	proxy *proxy
 	begun bool
+	text  bool // no frames follow
 	rest  []byte
 	cut   bool // the last frame has been handed on
 }
@@ -101,11 +102,14 @@ func (r *requests) Read(b []byte) (int, error) {
 		if r.cut {
 			return 0, io.EOF // not closed once more: the script may have opened the proxy
 		}
+		if r.text {
+			return r.Conn.Read(b)
+		}
 		frame := make([]byte, 4)
 		if _, err := io.ReadFull(r.Conn, frame); err != nil {
 			return 0, err
 		}
-		if !r.begun && frame[0] != 0 { // a four-letter word
+		if r.text = !r.begun && frame[0] != 0; r.text { // a four-letter word, or HTTP
 			return copy(b, frame), nil
 		}
 		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame))...)

@@ -79,7 +79,7 @@ addresses of clients are. Flags and variables are those of "zk-lite server".`,
 	log := c.Flags().String("log", "", "`file` with the server's log")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		settings, _, _ := config.Load(c.Flags(), os.LookupEnv) // doctor reports what is wrong with them
-		api, err := open(ownURL(&settings))
+		api, err := open(c.Context(), ownURL(&settings))
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ addresses of clients are. Flags and variables are those of "zk-lite server".`,
 			args[0])
 		return nil
 	}
-	return c
+	return withSettings(c)
 }
 
 // ownURL is the HTTP API of the server with these settings, as this machine reaches it.

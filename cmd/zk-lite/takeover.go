@@ -68,7 +68,7 @@ both ensembles may serve.`,
 			return cli.Usage(errors.New("--receipt is missing: what zk-lite takeover fence has printed on each of " +
 				"ZooKeeper's hosts"))
 		}
-		if t.api, err = open(cli.DefaultHTTP); err != nil {
+		if t.api, err = open(c.Context(), ""); err != nil {
 			return err
 		}
 		if plan {

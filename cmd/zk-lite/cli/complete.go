@@ -36,7 +36,10 @@ func (g *globals) completePaths(c *cobra.Command, n int) {
 		if g.shell != nil {
 			return pathsLike(ctx, g.shell.client, word), directive
 		}
-		cl, err := g.connect(ctx)
+		if g.settle(c) != nil {
+			return nil, directive
+		}
+		cl, err := g.connectTo(ctx, "--server", g.server)
 		if err != nil {
 			return nil, directive
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/zk-lite/zk-lite/client"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/locate"
 )
 
 // withClient runs f with a connection: the shell's, or one that is closed
@@ -49,9 +50,38 @@ func (g *globals) withSession(
 	return g.chrootError(c.Context(), cl, "--server", g.server, f(c.Context(), cl))
 }
 
-// connect opens a session. It does not wait for servers where nothing listens.
+// rememberTime bounds how long a command that has connected asks for the other servers, to know them when it needs them.
+const rememberTime = time.Second
+
+// connect opens a session. It does not wait for servers where nothing listens. If one server is named, and does not
+// serve, those that it has named before are asked.
 func (g *globals) connect(ctx context.Context, more ...client.Option) (*client.Client, error) {
-	return g.connectTo(ctx, "--server", g.server, more...)
+	f, err := g.finder()
+	if err != nil {
+		return nil, err
+	}
+	addresses, chroot := strings.Split(hostsOf(g.server), ","), strings.TrimPrefix(g.server, hostsOf(g.server))
+	if len(addresses) > 1 || strings.HasPrefix(g.server, client.ServicePrefix) {
+		return g.connectTo(ctx, "--server", g.server, more...)
+	}
+	first := *g
+	if known := f.Recall(addresses); known != nil && known.ID != "" {
+		first.timeout = min(g.timeout, locate.Patience)
+	}
+	cl, err := first.connectTo(ctx, "--server", g.server, more...)
+	switch {
+	case err == nil && !f.Fresh(addresses):
+		brief, cancel := context.WithTimeout(ctx, rememberTime)
+		defer cancel()
+		_, _ = f.Find(brief, addresses) // it is for later
+	case errors.Is(err, errNoServer):
+		patient, cancel := context.WithTimeout(ctx, g.timeout)
+		defer cancel()
+		if e := f.Others(patient, addresses); e != nil {
+			return g.connectTo(ctx, "--server", strings.Join(e.Clients(), ",")+chroot, more...)
+		}
+	}
+	return cl, err
 }
 
 // Reach reports whether a session can be opened on the servers that flag names, with the

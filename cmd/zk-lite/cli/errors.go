@@ -25,12 +25,6 @@ const (
 	ExitInterrupted = 130
 )
 
-// ExitHelp explains the codes at the end of the help.
-const ExitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such znode, 4 conflict
-(exists, other version, not empty, held by others), 5 no server or connection
-lost, 6 outcome of a write unknown, 7 done but for znodes that may not be read,
-130 interrupted.`
-
 // ExitCode is the exit code for the error of a command.
 func ExitCode(err error) int {
 	var usage *usageError
@@ -223,6 +217,16 @@ type noServerError struct{ text string }
 func (e *noServerError) Error() string { return e.text }
 
 func (e *noServerError) Unwrap() error { return errNoServer }
+
+// noServerAt is the noServerError of the servers that --server names; why may be nil.
+func noServerAt(servers string, why error) error {
+	reason := ""
+	if why != nil {
+		reason = fmt.Sprintf(" (%v)", why)
+	}
+	return &noServerError{fmt.Sprintf("no server at %s%s; start one with `zk-lite dev`, or name another with --server",
+		hostsOf(servers), reason)}
+}
 
 // noMemberError reports a server that is not in the ensemble.
 type noMemberError struct {

@@ -25,6 +25,12 @@ const DefaultServer = "127.0.0.1:2181"
 // serverVariable is the environment variable that replaces DefaultServer.
 const serverVariable = "ZK_LITE_SERVER"
 
+// The flags that name servers.
+const (
+	serverFlag = "server"
+	httpFlag   = "http"
+)
+
 // timeoutFlag is the flag for how long a command waits for a server.
 const timeoutFlag = "timeout"
 
@@ -34,6 +40,7 @@ const defaultTimeout = 10 * time.Second
 // globals are the flags that all commands have. Each command has its own: a variable that several flags shared would
 // have the default of the last.
 type globals struct {
+	context        string
 	server         string
 	http           string
 	auth           []string
@@ -77,7 +84,7 @@ func (g *globals) add(parent *cobra.Command, group string, commands ...func(*glo
 func (g *globals) command(c *cobra.Command, run func(*cobra.Command, []string) error) *cobra.Command {
 	g.bind(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := g.check(); err != nil {
+		if err := errors.Join(g.settle(c), g.check()); err != nil {
 			return err
 		}
 		return run(c, args)
@@ -93,8 +100,8 @@ func (g *globals) bind(c *cobra.Command) {
 	if g.shell != nil {
 		return
 	}
-	f.StringVar(&g.server, "server", defaultServer(),
-		"servers and chroot, `host:port,...[/chroot]` ["+serverVariable+"]")
+	g.bindContext(c)
+	g.bindServer(c)
 	f.StringArrayVar(&g.auth, "auth", nil, "prove an identity, `scheme:data`; may be repeated")
 	g.bindPasswordFile(c)
 	g.tls.Bind(f)
@@ -102,11 +109,9 @@ func (g *globals) bind(c *cobra.Command) {
 		"it does not bound the command")
 }
 
-func defaultServer() string {
-	if s := os.Getenv(serverVariable); s != "" {
-		return s
-	}
-	return DefaultServer
+func (g *globals) bindServer(c *cobra.Command) {
+	c.Flags().StringVar(&g.server, serverFlag, cmp.Or(os.Getenv(serverVariable), DefaultServer),
+		"servers and chroot, `host:port,...[/chroot]`; one server is enough ["+serverVariable+"]")
 }
 
 // bindSession is for commands whose session means something to others.

@@ -50,10 +50,9 @@ newest first, and the stages of their way that took the time:
   apply     until the server had applied it
   reply     until the client had taken the reply
 
-The cause is the longest stage, or election or processor where that explains it. Name the
-URLs of all servers: only the leader of that time can divide its part, which is else one
-stage, leader.`,
-		Example: `  zk-lite slow --http http://zk1:8080,http://zk2:8080,http://zk3:8080
+The cause is the longest stage, or election or processor where that explains it. Only the
+leader of that time can divide its part, which is one stage, leader, if it does not answer.`,
+		Example: `  zk-lite slow --server zk1:2181
   zk-lite slow -o json | jq -r 'select(.cause == "disk") | .at'`,
 		Args: argCount(0, 0, 0),
 	}
@@ -64,10 +63,10 @@ stage, leader.`,
 	})
 }
 
-// slowRequests asks all servers. The error is that of the last server that did not answer.
+// slowRequests asks all servers. The error is that of those that did not answer.
 func slowRequests(ctx context.Context, api *httpapi.Client) ([]slowRequest, error) {
-	pages, err := askEach[body.Newest[body.SlowRequest]](ctx, api, "/v1/slow/requests")
-	entries, err2 := askEach[body.Newest[body.SlowEntry]](ctx, api, "/v1/slow/entries")
+	pages, err := askEach[body.Newest[body.SlowRequest]](ctx, api, "/v1/slow/requests?")
+	entries, err2 := askEach[body.Newest[body.SlowEntry]](ctx, api, "/v1/slow/entries?")
 	var all []slowRequest
 	for _, p := range pages {
 		for _, r := range p.Items {
@@ -154,9 +153,9 @@ func expiredCommand(g *globals) *cobra.Command {
   silent        nothing came: the client or the network to it had stopped
   elsewhere     the server that carried it knows, and has not answered
 
-Name the URLs of all servers: the leader knows when a client was last heard, and the
-server that carried the session how its connection ended.`,
-		Example: `  zk-lite expired --http http://zk1:8080,http://zk2:8080,http://zk3:8080
+All servers are asked: the leader knows when a client was last heard, and the server that
+carried the session how its connection ended.`,
+		Example: `  zk-lite expired --server zk1:2181
   zk-lite expired -o json | jq -r 'select(.ephemerals > 0) | .session'`,
 		Args: argCount(0, 0, 0),
 	}
@@ -167,9 +166,9 @@ server that carried the session how its connection ended.`,
 	})
 }
 
-// expiredSessions asks all servers. The error is that of the last server that did not answer.
+// expiredSessions asks all servers. The error is that of those that did not answer.
 func expiredSessions(ctx context.Context, api *httpapi.Client) ([]expiredSession, error) {
-	pages, err := askEach[body.Newest[body.ExpiredSession]](ctx, api, "/v1/expired-sessions")
+	pages, err := askEach[body.Newest[body.ExpiredSession]](ctx, api, "/v1/expired-sessions?")
 	merged := map[string]*expiredSession{}
 	for _, p := range pages {
 		for i := range p.Items {

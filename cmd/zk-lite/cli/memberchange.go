@@ -178,7 +178,7 @@ func awaitVote(g *globals, c *cobra.Command, api *httpapi.Client, id int) error 
 }
 
 func memberRemoveCommand(g *globals) *cobra.Command {
-	var force bool
+	var force, yes bool
 	var from int
 	c := &cobra.Command{
 		Use:   "remove ID | --from ID",
@@ -189,7 +189,9 @@ server keeps its data and cannot come back by itself, unless it has a join secre
 it afterwards. Drain it before, so that its clients go elsewhere at once.
 
 --from removes all members with this number or a higher one, the highest first; it is
-no error if there are none.`,
+no error if there are none.
+
+On a terminal it asks; --yes does not ask, nor do scripts.`,
 		Example: `  zk-lite drain 1 && zk-lite member remove 1
   zk-lite member remove 3 --force   # it is lost for good
   zk-lite member remove --from 3    # before pods 3 and 4 go`,
@@ -197,27 +199,44 @@ no error if there are none.`,
 	}
 	c.Flags().BoolVar(&force, "force", false, "also if too few of those left are connected")
 	c.Flags().IntVar(&from, "from", 0, "instead of an ID: all members from this `ID` on")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return g.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
 		if (len(args) == 1) == c.Flags().Changed("from") {
 			return usagef("want either an ID or --from; usage: %s", c.UseLine())
 		}
+		var ids []int
 		if len(args) == 1 {
 			id, err := parseServerID(args[0])
 			if err != nil {
 				return err
 			}
-			return removeMember(g.output, c, api, id, force)
-		}
-		if from < 1 {
-			return usagef("--from: %d would remove all; want 1 or more", from)
-		}
-		now, err := cluster(c.Context(), api)
-		for _, m := range slices.Backward(now.Members) {
-			if err == nil && m.ID >= from {
-				err = removeMember(g.output, c, api, m.ID, force)
+			ids = append(ids, id)
+		} else {
+			if from < 1 {
+				return usagef("--from: %d would remove all; want 1 or more", from)
+			}
+			now, err := cluster(c.Context(), api)
+			if err != nil {
+				return err
+			}
+			for _, m := range slices.Backward(now.Members) {
+				if m.ID >= from {
+					ids = append(ids, m.ID)
+				}
 			}
 		}
-		return err
+		if !yes && len(ids) > 0 && isTerminal(c.InOrStdin()) {
+			err := askYes(c, fmt.Sprintf("Remove %s? Coming back takes an empty dataDir.", servers(ids)))
+			if err != nil {
+				return err
+			}
+		}
+		for _, id := range ids {
+			if err := removeMember(g.output, c, api, id, force); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -245,7 +264,8 @@ func removeMember(as output, c *cobra.Command, api *httpapi.Client, id int, forc
 	case as.json():
 		return writeJSON(c.OutOrStdout(), map[string]any{"id": id, "removed": true})
 	}
-	fmt.Fprintf(c.OutOrStdout(), "server %d is no member any more: it can be stopped\n", id)
+	fmt.Fprintf(c.OutOrStdout(), "server %d is removed: stop it; it comes back with an empty dataDir only, after "+
+		"`zk-lite member add %d ADDRESS`\n", id, id)
 	return nil
 }
 

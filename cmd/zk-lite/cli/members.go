@@ -89,11 +89,11 @@ func memberListCommand(g *globals) *cobra.Command {
 		Short: "Show the servers of the ensemble, and how many failures it tolerates",
 		Long: `Show the servers of the ensemble: the leader, followers (which vote), observers, and
 joining servers, which get their vote when they have caught up; whether they are
-connected to the leader, and how many entries they lag behind it. Name the URLs of all
-servers: those that take no part, or do not reach the leader, are passed over. The exit
-code is 1 if there is no leader; with --check also if a voter is not connected.`,
+connected to the leader, and how many entries they lag behind it. Servers that take no
+part, or do not reach the leader, are passed over. The exit code is 1 if there is no
+leader; with --check also if a voter is not connected.`,
 		Example: `  zk-lite member list
-  zk-lite member list --http http://zk1:8080,http://zk2:8080 --auth digest:super:secret
+  zk-lite member list --server zk1:2181 --auth digest:super:secret
   zk-lite member list -o json | jq -r '.members[] | select(.role == "leader") | .client'`,
 		Args: argCount(0, 0, 0),
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,77 +119,58 @@ leadership and sends its clients to the other servers, with their sessions. With
 the server the ensemble must still have a majority; otherwise the command changes
 nothing and fails. --undo makes the server accept clients again.
 
-One of the URLs of --http must be that server's. If there is only one, ID may be left out.`,
-		Example: `  zk-lite drain 1 --http http://zk1:8080,http://zk2:8080,http://zk3:8080
+ID may be left out for a server that stands alone, or if --http names one server.`,
+		Example: `  zk-lite drain 1
   zk-lite drain 1 --undo`,
 		Args: argCount(0, 1, 0),
 	}
 	c.Flags().BoolVar(&undo, "undo", false, "accept clients again")
 	return g.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
-		if len(args) == 0 {
-			if len(api.URLs) > 1 {
-				return usagef("which server? Name its ID, or one URL in --http")
-			}
-			now, err := cluster(c.Context(), api)
-			if err != nil {
-				return err
-			}
-			return drain(g.output, c, api, now.Server.ID, undo)
+		id := 0
+		var err error
+		if len(args) == 1 {
+			id, err = parseServerID(args[0])
+		} else {
+			id, err = g.onlyServer(c.Context(), api)
 		}
-		id, err := parseServerID(args[0])
 		if err != nil {
 			return err
 		}
-		one, err := theServer(c.Context(), api, id)
-		if err != nil {
-			return err
-		}
-		return drain(g.output, c, one, id, undo)
+		return drain(g.output, c, api, id, undo)
 	})
 }
 
-// theServer finds a server among those of the URLs.
-func theServer(ctx context.Context, api *httpapi.Client, id int) (*httpapi.Client, error) {
-	var found *httpapi.Client
-	var seen ensemble
-	var failed error
-	api.Each(func(one *httpapi.Client) bool {
-		now, err := cluster(ctx, one)
-		if err != nil {
-			failed = err
-			return ctx.Err() != nil
-		}
-		if seen = now; now.Server.ID == id {
-			found = one
-		}
-		return found != nil
-	})
-	m := seen.member(id)
-	switch {
-	case found != nil:
-		return found, nil
-	case len(seen.Members) == 0:
-		return nil, failed
-	case m == nil:
-		return nil, &noMemberError{id, seen.ids()}
+// onlyServer is the id of the only server that is named.
+func (g *globals) onlyServer(ctx context.Context, api *httpapi.Client) (int, error) {
+	which := usagef("which server? Name its ID, or one URL in --http")
+	if len(api.URLs) > 1 {
+		return 0, which
 	}
-	hint := ""
-	if m.HTTP != "" {
-		hint = fmt.Sprintf("; it has published %s: --http http://%s", m.HTTP, m.HTTP)
+	now, err := cluster(ctx, api)
+	if err == nil && g.http == "" && len(now.Members) > 1 {
+		err = which
 	}
-	return nil, &noServerError{fmt.Sprintf("server %d answers at none of the URLs of --http%s", id, hint)}
+	return now.Server.ID, err
 }
 
-func drain(as output, c *cobra.Command, one *httpapi.Client, id int, undo bool) error {
-	r := &httpapi.Request{Method: http.MethodPost, Target: clusterPath + "/drain", Repeatable: true}
+// drain asks server id, through another one if need be.
+func drain(as output, c *cobra.Command, api *httpapi.Client, id int, undo bool) error {
+	r := &httpapi.Request{
+		Method: http.MethodPost, Target: fmt.Sprintf("%s/drain?server=%d", clusterPath, id), Repeatable: true,
+	}
 	if undo {
 		r.Method = http.MethodDelete
 	}
-	err := one.JSON(c.Context(), r, nil)
+	err := api.JSON(c.Context(), r, nil)
 	var p *httpapi.Problem
 	switch {
 	case errors.As(err, &p) && p.Status == http.StatusConflict:
 		return &conflictError{fmt.Sprintf("server %d was not drained: %s", id, p.Detail)}
+	case errors.As(err, &p) && p.Status == http.StatusNotFound:
+		now, lookErr := cluster(c.Context(), api)
+		return cmp.Or(lookErr, error(&noMemberError{id, now.ids()}))
+	case errors.As(err, &p) && p.Reason != "":
+		return &noServerError{fmt.Sprintf("server %d was not drained: %s", id, p.Reason)}
 	case err != nil:
 		return err
 	case as.json():

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,8 @@ func lsCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls [PATH]",
 		Short: "List the children of a znode, one a line",
-		Long: `List the names of the children of a znode (default /), sorted, one a line.
+		Long: `List the names of the children of a znode (default /), sorted, one a line. What a
+terminal would not show stands as \u{202e}; -o json has the names as they are.
 
 With -R, list the paths of the znode and of all below it. With -w, wait for the
 next change of the list after printing it, and print the event.
@@ -44,7 +46,7 @@ are left out.`,
 	f.BoolVarP(&watch, "watch", "w", false, "wait for the next change and print it")
 	if g.shell == nil {
 		f.StringVar(&types, "type", "", "only those of these `types`: persistent, ephemeral, container, ttl")
-		f.StringVar(&g.http, "http", defaultHTTP(DefaultHTTP), "with --type: "+httpUsage)
+		f.StringVar(&g.http, httpFlag, os.Getenv(httpVariable), "with --type: "+httpUsage)
 	}
 	g.completePaths(c, 1)
 	return g.command(c, func(c *cobra.Command, args []string) error {
@@ -107,7 +109,7 @@ func list(
 		return awaitEvent(ctx, g, c, w)
 	}
 	for _, name := range names {
-		fmt.Fprintln(out, name)
+		fmt.Fprintln(out, visible(name))
 	}
 	if withStat {
 		printStat(out, stat)
@@ -117,7 +119,7 @@ func list(
 
 // listTypes lists the children of some types, a page at a time.
 func listTypes(g *globals, c *cobra.Command, path, types string) error {
-	api, err := g.httpClient()
+	api, err := g.httpClient(c.Context())
 	if err != nil {
 		return err
 	}
@@ -146,7 +148,7 @@ func listTypes(g *globals, c *cobra.Command, path, types string) error {
 		return writeJSON(c.OutOrStdout(), map[string]any{"path": path, "children": names})
 	}
 	for _, name := range names {
-		fmt.Fprintln(c.OutOrStdout(), name)
+		fmt.Fprintln(c.OutOrStdout(), visible(name))
 	}
 	return nil
 }
@@ -164,7 +166,7 @@ func listAll(
 			continue
 		}
 		if !as.json() {
-			fmt.Fprintln(out, n.Path)
+			fmt.Fprintln(out, visible(n.Path))
 			continue
 		}
 		v := struct {

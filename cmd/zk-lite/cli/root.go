@@ -37,11 +37,12 @@ func AddCommands(root *cobra.Command, servers, tools []*cobra.Command) {
 	g.add(root, groupOperation, memberCommand, transferCommand, drainCommand, upgradeCommand, backupCommand,
 		restoreCommand, mirrorCommand, digestCommand, tlsCommand, slowCommand, expiredCommand, topCommand,
 		sessionsCommand, watchersCommand, locksCommand,
-		revisionsCommand, revertCommand, uiCommand)
+		revisionsCommand, revertCommand, uiCommand, contextCommand)
 	strictCompletion(root)
 	strict(root)
 	root.AddGroup(&cobra.Group{ID: groupTools, Title: "Tools:"})
 	addGroup(root, groupTools, tools)
+	root.AddCommand(topics()...)
 }
 
 func addGroup(root *cobra.Command, id string, commands []*cobra.Command) {

@@ -2,38 +2,37 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"math"
 	"net"
-	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/zk-lite/zk-lite/api/body"
 	"github.com/zk-lite/zk-lite/client"
 	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/fourletter"
-	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/httpapi"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/locate"
 )
 
 func statusCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Show the servers of an ensemble: roles, lag, latency, load",
-		Long: `Ask every server of the connect string how it is, by the four-letter words srvr
-and mntr. BEHIND is how many transactions a server lacks that another one has;
+		Long: `Ask every server how it is, by the four-letter words srvr and mntr. If one server is
+named, it says which others there are: a zk-lite over HTTP, a ZooKeeper of release 3.5 or
+later in /zookeeper/config. BEHIND is how many transactions a server lacks that another one has;
 LATENCY is the shortest, mean and longest time of a request in milliseconds. A
 dash is a value that a server does not report: ZooKeeper answers mntr only if its
 4lw.commands.whitelist has it. The exit code is 1 if no server is a leader.`,
-		Example: `  zk-lite status --server zk1:2181,zk2:2181,zk3:2181
+		Example: `  zk-lite status --server zk1:2181
   zk-lite status -o json | jq -r 'select(.role == "leader") | .server'`,
 		Args: argCount(0, 0, 0),
 	}
@@ -49,6 +48,9 @@ dash is a value that a server does not report: ZooKeeper answers mntr only if it
 			return err
 		}
 		servers := fourletter.Look(ctx, addresses, secure)
+		if len(servers) == 1 {
+			servers = append(servers, g.otherServers(ctx, &servers[0], secure)...)
+		}
 		if err := printStatus(g.output, c, servers); err != nil {
 			return err
 		}
@@ -64,8 +66,7 @@ func verdict(servers []fourletter.Server, server string) error {
 	}
 	switch {
 	case !up:
-		return &noServerError{fmt.Sprintf("no server at %s; start one with `zk-lite dev`, "+
-			"or name another with --server", hostsOf(server))}
+		return noServerAt(server, nil)
 	case fourletter.HasLeader(servers):
 		return nil
 	case len(servers) == 1 && servers[0].Err == nil:
@@ -73,6 +74,99 @@ func verdict(servers []fourletter.Server, server string) error {
 			servers[0].Address)
 	}
 	return errors.New("no leader among the servers asked: is a majority of the ensemble up?")
+}
+
+// otherServers asks those that the only server of the connect string, or one that it has named before, names.
+func (g *globals) otherServers(ctx context.Context, given *fourletter.Server, secure *tls.Config) []fourletter.Server {
+	var others []string
+	var silent []fourletter.Server
+	e, err := new(locate.Ensemble), error(nil)
+	if isZooKeeper := given.Version != "" && !strings.Contains(given.Version, "zk-lite"); !isZooKeeper {
+		var f *locate.Finder
+		if f, err = g.finder(); err == nil {
+			e, err = f.Find(ctx, []string{given.Address})
+		}
+	} else {
+		e.Servers = configured(ctx, g, given)
+	}
+	if err != nil {
+		return nil // the table shows why, or who is missing
+	}
+	for _, s := range e.Servers {
+		switch {
+		case s.Client == given.Address:
+		case s.Client == "":
+			silent = append(silent, fourletter.Server{
+				Address: fmt.Sprintf("server %d", s.ID), Err: errors.New("has published no address for clients"),
+			})
+		default:
+			others = append(others, s.Client)
+		}
+	}
+	return append(fourletter.Look(ctx, others, secure), silent...)
+}
+
+// configTime bounds how long a server has to open a session and to answer what is in /zookeeper/config.
+const configTime = 3 * time.Second
+
+// configured are the servers of /zookeeper/config. The one that was asked may have another address there, which leads
+// to the same place.
+func configured(ctx context.Context, g *globals, given *fourletter.Server) (all []locate.Server) {
+	if given.Err != nil || given.Role == "standalone" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, configTime)
+	defer cancel()
+	cl, err := g.connectTo(ctx, "--server", given.Address)
+	if err != nil {
+		return nil
+	}
+	defer hangUp(cl)
+	text, _, err := cl.Ensemble(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, s := range parseConfig(string(text)) {
+		if sameServer(ctx, s.Client, given.Address) {
+			s.Client = given.Address
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// serverLine is a line of /zookeeper/config: id, host, ports and role, host and port for clients.
+var serverLine = regexp.MustCompile(`(?m)^server\.(\d+)=(\[[^\]]*\]|[^:]*):[^;\n]*(?:;(?:(\S*):)?(\d+))?$`)
+
+func parseConfig(text string) (all []locate.Server) {
+	for _, m := range serverLine.FindAllStringSubmatch(text, -1) {
+		id, err := strconv.Atoi(m[1])
+		if err != nil {
+			continue
+		}
+		s := locate.Server{ID: id}
+		host := strings.Trim(m[3], "[]")
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			host = strings.Trim(m[2], "[]")
+		}
+		if m[4] != "" {
+			s.Client = net.JoinHostPort(host, m[4])
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// sameServer reports whether two addresses lead to the same port.
+func sameServer(ctx context.Context, a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB {
+		return false
+	}
+	ofA, errA := net.DefaultResolver.LookupHost(ctx, hostA)
+	ofB, errB := net.DefaultResolver.LookupHost(ctx, hostB)
+	return errA == nil && errB == nil && slices.ContainsFunc(ofA, func(ip string) bool { return slices.Contains(ofB, ip) })
 }
 
 // addressesOf splits a connect string as the client does.
@@ -175,9 +269,9 @@ func printStatus(as output, c *cobra.Command, servers []fourletter.Server) error
 		case errors.Is(s.Err, fourletter.ErrNotServing):
 			fmt.Fprintf(w, "%s\tnot serving\t(no leader, or drained)"+rest, s.Address)
 		case s.Err != nil && s.Up:
-			fmt.Fprintf(w, "%s\tunknown\t(%v)"+rest, s.Address, s.Err)
+			fmt.Fprintf(w, "%s\tunknown\t%s"+rest, s.Address, brief(c, s, s.Err))
 		case s.Err != nil:
-			fmt.Fprintf(w, "%s\tunreachable\t(%v)"+rest, s.Address, rootCause(s.Err))
+			fmt.Fprintf(w, "%s\tunreachable\t%s"+rest, s.Address, brief(c, s, rootCause(s.Err)))
 		default:
 			silent = silent || s.Sessions < 0
 			fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%s\t%g/%g/%g\t%s\t%s\t%s\t%s\n", s.Address, s.Role, s.Version,
@@ -213,125 +307,23 @@ func printStatus(as output, c *cobra.Command, servers []fourletter.Server) error
 	return nil
 }
 
+// maxReason is how long a reason in the table may be, to keep the other columns in sight.
+const maxReason = 60
+
+// brief is a reason for the table. The whole one goes to standard error if it is long.
+func brief(c *cobra.Command, s *fourletter.Server, err error) string {
+	text := []rune(err.Error())
+	if len(text) <= maxReason {
+		return "(" + string(text) + ")"
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s: %v\n", s.Address, err)
+	return "(" + strings.TrimRight(string(text[:maxReason-3]), " ,:;") + "...)"
+}
+
 // dash writes a number, or a dash if it is unknown.
 func dash(n int64) string {
 	if n < 0 {
 		return "-"
 	}
 	return strconv.FormatInt(n, 10)
-}
-
-// The kinds of users, in the order of the table. The first is all of them together.
-var topKinds = []string{"all", "session", "address", "path"}
-
-// topWatches is the measure that has no time.
-const topWatches = "watches"
-
-// topUser is a session, an address or a path, as all servers together know it.
-type topUser struct {
-	Kind  string  `json:"kind"`
-	Name  string  `json:"name"`
-	By    string  `json:"by"`
-	Count float64 `json:"count"` // per second, but for watches
-	Over  float64 `json:"over"`  // what Count may be too large by
-	Share float64 `json:"share"` // of all, 0 to 1
-}
-
-func topCommand(g *globals) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "top [--tree [PATH]]",
-		Short: "Show the sessions, addresses and paths that use the servers most, or the largest subtrees",
-		Long: `Show the sessions, client addresses and paths with the most requests (or bytes) per second,
-over the last one or two minutes, or with the most watches now. The servers count a sample
-in bounded memory, so small figures are rough; pings are left out, and a transaction counts
-for its first path. What a figure may be too large by, if that is a tenth of it or more,
-stands behind it. Name the URLs of all servers: each counts its own clients.
-
-With --tree: the subtrees at and below PATH (default /) with the most znodes, bytes of data
-or watches. A subtree is part of those that it is in. The servers keep the sizes, so this
-costs little in a tree of millions; to order by watches they look at all watched paths.`,
-		Example: `  zk-lite top --http http://zk1:8080,http://zk2:8080,http://zk3:8080
-  zk-lite top --by bytes -n 3 -o json | jq -r 'select(.kind == "path") | .name'
-  watch zk-lite top --by watches
-  zk-lite top --tree /app --by bytes`,
-		Args: argCount(0, 1, 0),
-	}
-	limit := c.Flags().IntP("limit", "n", 10, "show at most so many of each kind")
-	by := c.Flags().String("by", "", "order by `requests|bytes|watches`; with --tree by znodes, bytes or watches")
-	tree := c.Flags().Bool("tree", false, "show the largest subtrees")
-	return g.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
-		if *tree {
-			return topTree(g, c, api, append(args, "/")[0], cmp.Or(*by, "znodes"), *limit)
-		}
-		if len(args) > 0 {
-			return usagef("%s: a path goes with --tree", args[0])
-		}
-		*by = cmp.Or(*by, "requests")
-		if !slices.Contains([]string{"requests", "bytes", topWatches}, *by) {
-			return usagef("--by %s: want requests, bytes or watches", *by)
-		}
-		users, err := topUsers(c.Context(), api, *by, *limit)
-		return cmp.Or(showNewest(g.output, c.OutOrStdout(), users, len(users), printTop), err)
-	})
-}
-
-// topUsers asks all servers, and adds up what they answer. The error is that of the last one that did not.
-func topUsers(ctx context.Context, api *httpapi.Client, by string, limit int) ([]topUser, error) {
-	pages, err := askEach[body.Top](ctx, api, "/v1/top?limit=100&by="+url.QueryEscape(by))
-	return mergeTop(pages, by, limit), err
-}
-
-func mergeTop(pages []body.Top, by string, limit int) (all []topUser) {
-	merged := map[string]map[string]topUser{} // kind → name
-	for _, p := range pages {
-		seconds := p.Seconds
-		if by == topWatches {
-			seconds = 1
-		}
-		for i, users := range [][]body.User{{{Count: p.Total}}, p.Sessions, p.Addresses, p.Paths} {
-			kind := topKinds[i]
-			if merged[kind] == nil {
-				merged[kind] = map[string]topUser{}
-			}
-			for _, u := range users {
-				have := merged[kind][u.Name]
-				merged[kind][u.Name] = topUser{
-					Kind: kind, Name: u.Name, By: by,
-					Count: have.Count + float64(u.Count)/seconds, Over: have.Over + float64(u.Over)/seconds,
-				}
-			}
-		}
-	}
-	whole := merged[topKinds[0]][""].Count
-	for _, kind := range topKinds {
-		list := slices.SortedFunc(maps.Values(merged[kind]), func(a, b topUser) int {
-			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
-		})
-		for _, u := range list[:min(len(list), max(limit, 0))] {
-			if whole > 0 {
-				u.Share = u.Count / whole
-			}
-			all = append(all, u)
-		}
-	}
-	return all
-}
-
-func printTop(out io.Writer, users []topUser) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for i, u := range users {
-		unit := strings.ToUpper(u.By)
-		if u.By != topWatches {
-			unit += "/S"
-		}
-		if i == 0 {
-			fmt.Fprintf(w, "KIND\tNAME\t%s\tSHARE\n", unit)
-		}
-		over := ""
-		if u.Over*10 >= u.Count && u.Over > 0 {
-			over = fmt.Sprintf(" (or %.1f)", u.Count-u.Over)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%.1f%s\t%.0f %%\n", u.Kind, orDash(u.Name), u.Count, over, 100*u.Share)
-	}
-	return w.Flush()
 }

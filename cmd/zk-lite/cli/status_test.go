@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/api/body"
+	"github.com/zk-lite/zk-lite/cmd/zk-lite/cli/locate"
 )
 
 // What several servers have counted, each over its own time, is added up.
@@ -37,5 +38,28 @@ path     /a    60.0             30 %
 	}
 	if got := mergeTop([]body.Top{{Total: 3, Paths: []body.User{{Name: "/a", Count: 3}}}}, topWatches, 9); got[1].Count != 3 {
 		t.Errorf("watches have no time: %+v", got)
+	}
+}
+
+func TestParseConfig(t *testing.T) {
+	got := parseConfig("server.1=zk1:2888:3888:participant;0.0.0.0:2181\nserver.2=[::1]:2888:3888:observer;[::]:2182\n" +
+		"server.3=zk3:2888:3888:participant;10.0.0.3:2181\nserver.4=zk4:2888:3888\nserver.5=zk5:1:2;2181\nversion=100000000")
+	want := []locate.Server{
+		{ID: 1, Client: "zk1:2181"}, {ID: 2, Client: "[::1]:2182"}, {ID: 3, Client: "10.0.0.3:2181"}, {ID: 4},
+		{ID: 5, Client: "zk5:2181"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestSameServer(t *testing.T) {
+	for pair, want := range map[[2]string]bool{
+		{"127.0.0.1:2181", "127.0.0.1:2181"}: true, {"localhost:2181", "127.0.0.1:2181"}: true,
+		{"127.0.0.1:2181", "127.0.0.1:2182"}: false, {"127.0.0.2:2181", "127.0.0.1:2181"}: false, {"a", "127.0.0.1:1"}: false,
+	} {
+		if got := sameServer(t.Context(), pair[0], pair[1]); got != want {
+			t.Errorf("%v: got %t, want %t", pair, got, want)
+		}
 	}
 }

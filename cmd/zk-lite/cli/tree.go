@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -117,7 +118,7 @@ func drawNode(n *subtree.Node, bars []bool, unreadable, cut bool) string {
 			b.WriteString("└── ")
 		}
 	}
-	b.WriteString(name)
+	b.WriteString(visible(name))
 	var notes []string
 	if unreadable {
 		notes = append(notes, "not readable")
@@ -223,7 +224,7 @@ func find(
 				Stat *statJSON `json:"stat"`
 			}{n.Path, newStatJSON(n.Stat)})
 		default:
-			_, err = fmt.Fprintln(out, n.Path)
+			_, err = fmt.Fprintln(out, visible(n.Path))
 		}
 		if err != nil {
 			return out.done(err)
@@ -234,18 +235,23 @@ func find(
 
 func deleteAllCommand(g *globals) *cobra.Command {
 	var batch int
+	var yes bool
 	c := &cobra.Command{
 		Use:     "deleteall PATH",
 		Aliases: []string{"rmr"},
 		Short:   "Delete a znode and all below it",
 		Long: `Delete a znode and all below it. This is not one transaction: a client that looks
-meanwhile sees a part. Children that others create meanwhile go, too.`,
+meanwhile sees a part. Children that others create meanwhile go, too.
+
+On a terminal it says how many there are, and asks; --yes does not ask, nor do scripts
+and the shell.`,
 		Example: `  zk-lite deleteall /app/old`,
 		Args:    argCount(1, 1, 1),
 	}
 	c.Flags().IntVarP(&batch, "batch-size", "b", subtree.MaxDeleteWindow,
 		fmt.Sprintf("so many deletions under way at a time; never more than %d",
 			subtree.MaxDeleteWindow))
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	g.completePaths(c, 1)
 	return g.command(c, func(c *cobra.Command, args []string) error {
 		if args[0] == "/" {
@@ -255,6 +261,11 @@ meanwhile sees a part. Children that others create meanwhile go, too.`,
 			return usagef("--batch-size %d: want 1 or more", batch)
 		}
 		return g.withClient(c, func(ctx context.Context, cl *client.Client) error {
+			if !yes && isTerminal(c.InOrStdin()) {
+				if err := askToDelete(ctx, c, cl, args[0]); err != nil {
+					return err
+				}
+			}
 			p := newProgress(c, "deleted")
 			n, err := subtree.Delete(ctx, cl, args[0], batch, p.step)
 			p.clear()
@@ -267,7 +278,20 @@ meanwhile sees a part. Children that others create meanwhile go, too.`,
 			if g.output.json() {
 				return writeJSON(c.OutOrStdout(), map[string]any{"path": args[0], "deleted": n})
 			}
-			return nil
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s deleted\n", count(n, "znode"))
+			return err
 		})
 	})
+}
+
+// askToDelete says how much there is below a path. Servers before ZooKeeper 3.6 cannot count.
+func askToDelete(ctx context.Context, c *cobra.Command, cl *client.Client, path string) error {
+	below := "all below it"
+	switch n, err := cl.GetAllChildrenNumber(ctx, path); {
+	case err == nil:
+		below = count(n, "znode") + " below it"
+	case errors.Is(err, client.ErrNoNode):
+		return err
+	}
+	return askYes(c, fmt.Sprintf("Delete %s and %s?", visible(path), below))
 }

@@ -77,7 +77,6 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	c.SuggestionsMinimumDistance = 2
 	text := fmt.Sprintf("there is no command %q", args[0])
 	help := c.CommandPath() + " --help"
 	if c.CommandPath() == "" {
@@ -89,10 +88,23 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 	} else if args[0] == "addauth" {
 		return usagef("%s outside of `zk-lite shell`; prove an identity with --auth scheme:data", text)
 	}
-	if like := c.SuggestionsFor(args[0]); len(like) > 0 {
+	if like := likeCommands(c, args[0]); len(like) > 0 {
 		text += "; did you mean " + strings.Join(like, " or ") + "?"
 	}
 	return usagef("%s; see `%s`", text, help)
+}
+
+// maxGuesses is how many commands may be meant, before guessing is of no help.
+const maxGuesses = 2
+
+// likeCommands are the names of the commands that are most like an unknown one.
+func likeCommands(c *cobra.Command, name string) []string {
+	for _, c.SuggestionsMinimumDistance = range []int{1, 2} {
+		if like := c.SuggestionsFor(name); len(like) > 0 {
+			return like[:min(len(like), maxGuesses)]
+		}
+	}
+	return nil
 }
 
 // usageErrors makes what the arguments' checks find errors of usage, at all depths.

@@ -86,12 +86,12 @@ func (s *Server) ParseSrvr(answer string) error {
 		}
 		seen[key] = true
 		if err := s.field(key, value); err != nil {
-			return fmt.Errorf("%s: the answer to srvr, %q: %w", s.Address, strings.TrimSpace(line), err)
+			return fmt.Errorf("its answer to srvr, %q: %w", strings.TrimSpace(line), err)
 		}
 	}
 	for _, key := range []string{"Zookeeper version", "Zxid", "Mode", "Node count"} {
 		if !seen[key] {
-			return fmt.Errorf("%s: the answer to srvr has no %q: it is no ZooKeeper", s.Address, key)
+			return fmt.Errorf("it is no ZooKeeper: its answer to srvr has no %q", key)
 		}
 	}
 	return nil

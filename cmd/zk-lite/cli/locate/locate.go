@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -104,7 +105,7 @@ func (f *Finder) Others(ctx context.Context, addresses []string) *Ensemble {
 		return nil
 	}
 	for _, s := range known.Servers {
-		if s.HTTP == "" {
+		if s.HTTP == "" || slices.Contains(addresses, s.Client) {
 			continue
 		}
 		e, err := f.servers(ctx, s.HTTP, s.Client, known.ID)
