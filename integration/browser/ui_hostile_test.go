@@ -55,7 +55,7 @@ func TestUI_Views_Hostile(t *testing.T) {
 	has("#events td", shown)
 	p.show("search")
 	p.heading("Search")
-	p.fill("Name contains", "<img")
+	p.fill("Name or data", "<img")
 	p.press("Search")
 	has("#found", shown)
 	p.show("locks")

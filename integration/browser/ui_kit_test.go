@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
@@ -23,6 +25,10 @@ func ui(t *testing.T, server string, width int, view string) *tab {
 	t.Helper()
 	p := newTab(t, "http://"+server+"/", width)
 	p.refusals = true
+	p.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(keepSaid).Do(ctx)
+		return err
+	}))
 	p.view(view)
 	return p
 }
@@ -125,11 +131,26 @@ func (p *tab) choose(label, value string) {
 		in, quote(label), quote(value)))
 }
 
-// said waits until the page reports success or failure of an action.
+// keepSaid keeps in said what the page reports, for messages go by themselves.
+const keepSaid = `window.said = [];
+	new MutationObserver(() => {
+		const text = document.querySelector("#said")?.textContent;
+		if (text && text !== said.at(-1)) said.push(text);
+	}).observe(document, {subtree: true, childList: true, characterData: true});`
+
+// said waits until the page reports success or failure of an action, and forgets it and what it reported before.
 func (p *tab) said(want string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf(`(document.querySelector("#said").textContent + [...document.querySelectorAll("dialog .error")].map((e) => e.textContent)).includes(%s)`,
+	p.until(fmt.Sprintf(`(() => { const i = said.findIndex((text) => text.includes(%[1]s));
+		if (i >= 0) said.splice(0, i + 1);
+		return i >= 0 || [...document.querySelectorAll("dialog .error")].some((e) => e.textContent.includes(%[1]s)); })()`,
 		quote(want)))
+}
+
+// silent waits until the page's message has gone.
+func (p *tab) silent() {
+	p.t.Helper()
+	p.until(`document.querySelector("#said").textContent === ""`)
 }
 
 func (p *tab) login(credentials string) {

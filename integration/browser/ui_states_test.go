@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ const (
 // stateViews are the views in the order in which TestUI_States takes their pictures: the load comes last, because its
 // first rows come late.
 var stateViews = []string{
-	"tree/shop/orders", "search", "ensemble", "locks", "events/shop", "sessions", "load",
+	"overview", "tree/shop/orders", "search?any=order", "ensemble", "locks", "events/shop", "sessions", "load",
 }
 
 // TestUI_States takes pictures of each view as an administrator sees it when all is well, with a dead server and without
@@ -58,7 +59,7 @@ func TestUI_States(t *testing.T) {
 	}{
 		{"well", func() {
 			p.show("load")
-			p.until(`document.querySelectorAll("polyline").length && [...document.querySelectorAll("polyline")].every((l) => l.points.length > 1)`)
+			p.until(`document.querySelectorAll("figure polyline").length > 3 && [...document.querySelectorAll("figure polyline")].every((l) => l.points.length > 1)`)
 		}},
 		{"dead", func() {
 			e.Stop(1)
@@ -67,7 +68,6 @@ func TestUI_States(t *testing.T) {
 		}},
 		{"no-majority", func() {
 			e.Stop(2)
-			p.show("ensemble")
 			p.until(`document.querySelector("#majority")`)
 		}},
 	}
@@ -77,7 +77,7 @@ func TestUI_States(t *testing.T) {
 			p.show(view)
 			p.until(`document.querySelector("main section")`)
 			p.quiet()
-			name, _, _ := strings.Cut(view, "/")
+			name := regexp.MustCompile("^[a-z]+").FindString(view)
 			for _, width := range widths {
 				p.width(width)
 				for _, theme := range []string{"light", "dark"} {

@@ -2,17 +2,19 @@
 // writes it as the command that does the same.
 
 import { hasMajority, isLocal, lost } from "./store.js";
+import { advice, sentence } from "./errors.js";
 
 let authorization = ""; // the header; kept in memory only
 let hint = ""; // how curl gives it
 let certificate = false; // the browser has shown one
 
-// Problem is an answer that is no success: an RFC 9457 document, or no answer at all.
+// Problem is an answer that is no success, an RFC 9457 document or no answer at all, in words for people: those of the
+// server are for clients of the HTTP API.
 export class Problem extends Error {
   constructor(status, document) {
-    super(document.detail);
-    const { hint, error: code, path, reason, cause, title } = document;
-    Object.assign(this, { status, hint, code, path, reason, cause, lost: title === "no quorum" });
+    super(sentence(document));
+    const { error: code, path, reason, cause, title } = document;
+    Object.assign(this, { status, hint: advice(document), code, path, reason, cause, lost: title === "no quorum" });
   }
 }
 
@@ -75,7 +77,7 @@ async function ask({ method = "GET", headers = {}, body, ...rest }, signal) {
     return await fetch(target(rest), { method, headers: all, body, signal, credentials, cache: "no-store" });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Problem(0, { detail: "the server does not answer", hint: "is it running? The page goes on when it is." });
+    throw new Problem(0, { title: "no answer", detail: "The server of this page does not answer." });
   }
 }
 
@@ -85,6 +87,14 @@ export const get = async (path, query, signal) => {
   const consistency = isLocal() && ofMajority.test(path) ? "local" : undefined;
   return (await send({ path, query: { ...query, consistency } }, signal)).body;
 };
+
+// readiness is what a server says of whether it serves, also if it does not: the checks of /readyz?verbose.
+export async function readiness(server, signal) {
+  const response = await ask({ path: "/readyz", query: { verbose: true, server } }, signal);
+  const answer = parse(await response.text());
+  if (!answer.checks) throw new Problem(response.status, answer);
+  return answer;
+}
 
 // everywhere is what load(server) resolves to for each server: [{id, ...}, {id, error}, ...].
 export async function everywhere(load, signal) {

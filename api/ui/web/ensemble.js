@@ -1,85 +1,14 @@
 // The view of the servers, and what an administrator does with them.
-import { html, useState, useEffect } from "./vendor/preact.js";
-import { get, send, start } from "./api.js";
-import { done, failed, lost, usePoll, useRounds, useStore } from "./store.js";
+import { html, useState } from "./vendor/preact.js";
+import { get, start } from "./api.js";
+import { disks, election, halt, label, leads, role, useServers } from "./servers.js";
+import { done, failed, usePoll, useStore } from "./store.js";
 import { Ask, Failure, Field, Name, Silent, open, save } from "./parts.js";
 import { bytes, millis, plural, when } from "./text.js";
 
 const every = 3000; // milliseconds
 
-// useClock draws anew every few seconds while the page is seen.
-export function useClock(millis) {
-  const [n, setN] = useState(0);
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || setN((x) => x + 1), millis);
-    return () => clearInterval(timer);
-  }, []);
-  return n;
-}
-
-// metrics are a server's, by name and labels: {"raft_term": 3, 'zk_lite_info{version="1"}': 1}.
-export async function metrics(server, signal) {
-  const text = await get("/metrics", { server }, signal);
-  return Object.fromEntries(
-    text
-      .split("\n")
-      .filter((l) => l && l[0] !== "#")
-      .map((l) => [l.slice(0, l.lastIndexOf(" ")), number(l.slice(l.lastIndexOf(" ") + 1))]),
-  );
-}
-
-// number is exact for integers, too.
-const number = (text) => (/^-?\d{16,}$/.test(text) ? BigInt(text) : Number(text));
-
-const label = (m, name, key) =>
-  Object.keys(m)
-    .map((k) => new RegExp(`^${name}\\{.*${key}="([^"]*)"`).exec(k)?.[1])
-    .find(Boolean);
-const days = (seconds) =>
-  seconds === undefined ? "none" : seconds < 0 ? "expired" : `${(seconds / 86400).toFixed(1)} days`;
-
-// useServers has what each server says, as soon as it does: {rows: [{id}, {id, m}, {id, error}, ...], error}.
-export function useServers(deps = []) {
-  const [all, setAll] = useState({ rows: [] });
-  const round = async (signal) => {
-    const ask = async (id) => {
-      const row = await metrics(id, signal).then(
-        (m) => ({ id, m }),
-        (error) => ({ id, error }),
-      );
-      if (!signal.aborted) setAll(({ rows }) => ({ rows: rows.map((r) => (r.id === id ? row : r)) }));
-    };
-    try {
-      const { body, headers } = await send({ path: "/v1/servers" }, signal);
-      // The page's own may have been removed.
-      const ids = [...new Set([...body.servers.map(({ id }) => id), Number(headers.get("Zk-Server"))])];
-      setAll(({ rows }) => ({ rows: ids.map((id) => rows.find((r) => r.id === id) ?? { id }) }));
-      await Promise.all(ids.map(ask));
-    } catch (error) {
-      if (!signal.aborted) setAll({ rows: [], error });
-    }
-  };
-  useRounds(round, every, deps);
-  return all;
-}
-
-const halt = (m) => label(m, "halt_reason", "reason");
-const role = (m) => label(m, "raft_role", "role");
-const leads = ({ m }) => m && ["leader", "standalone"].includes(role(m));
-
-// outage says why nobody leads: who is silent, who has halted and why, and whether a majority is missing for that. It is
-// null while somebody serves, or not all have been asked.
-export function outage(rows) {
-  const up = rows.filter(({ m }) => m);
-  if (!up.length || rows.some(({ m, error }) => !m && !error) || up.some((r) => leads(r) || r.m.serving)) return null;
-  const voters = Math.max(...up.map(({ m }) => m.quorum_size ?? 1));
-  const left = up.filter(({ m }) => role(m) !== "observer" && !m.halted).length;
-  return {
-    silent: rows.filter(({ error }) => error).map(({ id }) => id),
-    halted: up.filter(({ m }) => m.halted).map(({ id, m }) => [id, halt(m)]),
-    missing: 2 * left <= voters,
-  };
-}
+const days = (seconds) => (seconds < 0 ? "expired" : `${(seconds / 86400).toFixed(1)} days`);
 
 export function Ensemble() {
   const store = useStore();
@@ -89,10 +18,7 @@ export function Ensemble() {
     every,
     [store.identity, store.changes],
   );
-  const servers = useServers([store.changes]);
-  useEffect(() => {
-    if (outage(servers.rows)?.missing) lost();
-  }, [servers]);
+  const servers = useServers();
   const led = c && !c.incomplete;
   const member = (id) => c?.members.find((m) => m.id === id);
   return html`<div><section aria-label="Ensemble"><h1>Ensemble</h1>
@@ -109,7 +35,8 @@ export function Ensemble() {
               disabled=${!led || !m || member(id)?.role !== "follower"} onClick=${() => transfer(id)}>Lead</button>
             <button aria-label=${m?.draining ? `Undrain server ${id}` : `Drain server ${id}`} disabled=${!m || !(led || m.draining)}
               onClick=${() => drain(id, m.draining)}>${m?.draining ? "Undrain" : "Drain"}</button>
-            <button aria-label=${`Remove server ${id}`} disabled=${!led} onClick=${() => open(html`<${Remove}
+            <button aria-label=${`Remove server ${id}`} disabled=${!led} onClick=${() =>
+              open(html`<${Remove}
               id=${id} />`)}>Remove</button>`
           }</span></td></tr>`,
         )}</tbody></table></div>
@@ -118,8 +45,11 @@ export function Ensemble() {
           ? html`<p class="buttons"><button disabled=${!led} onClick=${() => open(html`<${Add} />`)}>Add a server</button>
         <button disabled=${!led} onClick=${backup}>Take a backup</button>
           <button disabled=${!led} onClick=${() => open(html`<${Restore} />`)}>Restore a backup</button></p>
-        ${!led && html`<div class="note">The leader cannot be asked: how far each server is, and all changes, wait for one.
-          <details><summary>Details</summary><${Name} text=${c.incomplete} /></details></div>`}`
+        ${
+          !led &&
+          html`<div class="note">The leader cannot be asked: how far each server is, and all changes, wait for one.
+          <details><summary>Details</summary><${Name} text=${c.incomplete} /></details></div>`
+        }`
           : store.identity &&
             !administrator &&
             html`<p class="note">Log in as an administrator to see how the leader knows them, and to change something.</p>`
@@ -128,7 +58,7 @@ export function Ensemble() {
 }
 
 // address is where a member is: for clients, if its configuration says that, or else for the other servers.
-const address = (member) =>
+export const address = (member) =>
   member?.client && !member.client.startsWith("0.0.0.0:") ? member.client : member?.peer?.replace(/:\d+$/, "");
 
 // standing are the cells of a server that answers.
@@ -137,13 +67,12 @@ const standing = (m, known) =>
   <td data-label="Serves">${m.halted ? `halted: ${halt(m)}` : m.draining ? "drained" : m.serving ? "yes" : "no"}</td>
   <td data-label="Zxid"><code>0x${BigInt(m.last_zxid).toString(16)}</code></td>
   <td data-label="Lag">${known?.lag ?? "–"}</td><td data-label="Version">${label(m, "zk_lite_info", "version")}</td>
-  <td data-label="Disk free">${Object.keys(m)
-    .filter((k) => k.startsWith("disk_free_bytes"))
-    .map((k) => bytes(m[k]))
-    .join(", ")}</td><td data-label="Certificate">${certificates(m)}</td>`;
+  <td data-label="Disk free">${disks(m).map(bytes).join(", ")}</td><td data-label="Certificate">${certificates(m)}</td>`;
 
 const gone = (error) =>
-  error.reason ? html`<${Silent} error=${error} />` : html`<span class="error"><${Name} text=${error.message} /></span>`;
+  error.reason
+    ? html`<${Silent} error=${error} />`
+    : html`<span class="error"><${Name} text=${error.message} /></span>`;
 
 // certificates says for how long those of a server are good that come from files.
 function certificates(m) {
@@ -166,18 +95,16 @@ function summary(servers) {
     `Server ${id} leads in term ${m.raft_term}${since}.`,
     `${plural(voters, "voter")} survive ${plural(Math.floor((voters - 1) / 2), "failure")} when all are up`,
     `and ${plural(m.failures_tolerated_now ?? 0, "failure")} now.`,
-    election(all, m.raft_term),
+    outageText(all),
   ].join(" ");
 }
 
-// election says how long nobody was served at the last one: each server gives a bound.
-function election(servers, term) {
-  const seen = servers.map(({ m }) => m).filter((m) => m.raft_term === term && m.election_last_timestamp_seconds > 0);
-  if (!seen.length) return "";
-  const { election_last_timestamp_seconds: at, election_last_outage_seconds: outage } = seen.reduce((a, b) =>
-    a.election_last_outage_seconds < b.election_last_outage_seconds ? a : b,
-  );
-  return `The last election ended at ${when(at * 1000)}; for at most ${millis(outage * 1000)} nobody was served.`;
+// outageText says how long nobody was served at the last election: each server gives a bound.
+function outageText(rows) {
+  const last = election(rows);
+  return last
+    ? `The last election ended at ${when(last.at)}; for at most ${millis(last.outage)} nobody was served.`
+    : "";
 }
 
 const json = { "Content-Type": "application/json" };

@@ -1,5 +1,5 @@
 // Pieces of which the views are made.
-import { html, useState, useLayoutEffect, useRef } from "./vendor/preact.js";
+import { html, useState, useEffect, useLayoutEffect, useRef } from "./vendor/preact.js";
 import { set, useStore, failed } from "./store.js";
 import { send, curl } from "./api.js";
 import { visible } from "./text.js";
@@ -7,14 +7,20 @@ import { visible } from "./text.js";
 // Name shows a name or path that somebody else has chosen: what it contains cannot reorder what is beside it.
 export const Name = ({ text, data }) => html`<bdi>${visible(text, data)}</bdi>`;
 
+// Text is a sentence of ours, with commands between backquotes.
+export const Text = ({ text }) => text.split("`").map((part, i) => (i % 2 ? html`<code>${part}</code>` : part));
+
 // Failure is about a server that has not answered another one, if it is given, or about the request.
 export const Failure = ({ error, server }) =>
   error &&
   html`<div role="alert" class="error">${
     error.reason
       ? html`<${Silent} error=${error} server=${server} />`
-      : html`<p>${server && `Server ${server}: `}<${Name} text=${error.message} /> ${error.hint && html`<small>${error.hint}
-    </small>`}</p>`
+      : html`<p>${server && `Server ${server}: `}<${Name} text=${error.message} /> ${
+          error.hint &&
+          html`<small>${error.hint}
+    </small>`
+        }</p>`
   }</div>`;
 
 // Failures are those of servers: [{id, error}, ...].
@@ -84,24 +90,34 @@ export function Ask({ title, what, fields, action, danger, request, then, check 
 export function Field({ label, hint, options, rows, onInput, ...rest }) {
   const input = (event) => onInput(event.target.value);
   const control = options
-    ? html`<select ...${rest} onChange=${input}>${options.map(([value, text]) => html`<option value=${value}>${text}
-      </option>`)}</select>`
+    ? html`<select ...${rest} onChange=${input}>${options.map(
+        ([value, text]) => html`<option value=${value}>${text}
+      </option>`,
+      )}</select>`
     : rows
       ? html`<textarea rows=${rows} spellcheck="false" ...${rest} onInput=${input}></textarea>`
       : html`<input spellcheck="false" autocapitalize="off" autocomplete="off" ...${rest} onInput=${input} />`;
   return html`<label class="field"><span>${label}</span>${control}${hint && html`<small>${hint}</small>`}</label>`;
 }
 
-// Said is what was done or failed last, with a way back.
+const brief = 4000; // milliseconds that a message is shown which offers nothing to do
+
+// Said is what was done or failed last, with a way back. It goes by itself, unless it is an error or can be undone.
 export function Said() {
   const { said } = useStore();
+  const close = () => set({ said: null });
+  useEffect(() => {
+    if (!said || said.error || said.undo) return;
+    const timer = setTimeout(close, brief);
+    return () => clearTimeout(timer);
+  }, [said]);
   const undo = () => said.undo().catch(failed);
   return html`<div id="said" role="status" class=${said?.error ? "error" : ""}>${
     said &&
     html`
     <span><${Name} text=${said.text} /> ${said.hint && html`<small>${said.hint}</small>`}</span>
     ${said.undo && html`<button onClick=${undo}>Undo</button>`}
-    <button aria-label="Close this message" onClick=${() => set({ said: null })}>×</button>`
+    <button aria-label="Close this message" onClick=${close}>×</button>`
   }</div>`;
 }
 

@@ -1,25 +1,30 @@
 // What all parts of the page share: who has logged in, the dialog that is open, what was said last, and how to undo it.
 import { useState, useEffect } from "./vendor/preact.js";
 
+// shared is a state that components share: {state, set, use}. set changes some of it, and has the components drawn anew
+// that use it.
+export function shared(state) {
+  const listeners = new Set();
+  return {
+    state,
+    set: (change) => {
+      Object.assign(state, change);
+      for (const listener of listeners) listener({});
+    },
+    use: () => {
+      const [, draw] = useState();
+      useEffect(() => {
+        listeners.add(draw);
+        return () => listeners.delete(draw);
+      }, []);
+      return state;
+    },
+  };
+}
+
 // majority: this server has contact with one, as far as is known; local: without it, what this server has is shown.
-const state = { identity: null, dialog: null, said: null, changes: 0, majority: true, local: false };
-const listeners = new Set();
-
-// set changes some of it.
-export function set(change) {
-  Object.assign(state, change);
-  for (const listener of listeners) listener({});
-}
-
-// useStore is the state; the component is drawn anew when it changes.
-export function useStore() {
-  const [, draw] = useState();
-  useEffect(() => {
-    listeners.add(draw);
-    return () => listeners.delete(draw);
-  }, []);
-  return state;
-}
+const all = shared({ identity: null, dialog: null, said: null, changes: 0, majority: true, local: false });
+export const { state, set, use: useStore } = all;
 
 export const mayWrite = ({ identity, majority }) =>
   Boolean(majority && identity && (!identity.anonymous || identity.administrator));

@@ -17,7 +17,13 @@ export function bytes(n) {
 
 // millis writes a duration given in milliseconds.
 export const millis = (n) =>
-  n >= 60e3 ? `${(n / 60e3).toFixed(1)} min` : n >= 1e3 ? `${(n / 1e3).toFixed(1)} s` : `${Number(n.toPrecision(2))} ms`;
+  n >= 60e3
+    ? `${(n / 60e3).toFixed(1)} min`
+    : n >= 1e3
+      ? `${(n / 1e3).toFixed(1)} s`
+      : `${Number(n.toPrecision(2))} ms`;
+
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const pad = (n) => String(n).padStart(2, "0");
 
@@ -26,6 +32,17 @@ export function when(millis) {
   if (!millis) return "when the tree was made";
   const d = new Date(millis);
   return `${d.getFullYear()}-${pad(d.getMonth() + 1)}-${pad(d.getDate())} ${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}`;
+}
+
+// time is the time of day of a moment.
+export const time = (millis) => when(millis).slice(11);
+
+// ago says in round numbers how long ago a moment was.
+export function ago(millis) {
+  const s = Math.max(0, Date.now() - millis) / 1000;
+  const [n, unit] =
+    s < 90 ? [s, "s"] : s < 5400 ? [s / 60, "min"] : s < 129600 ? [s / 3600, "hours"] : [s / 86400, "days"];
+  return `${Math.round(n)} ${unit} ago`;
 }
 
 export const base = (path) => path.slice(path.lastIndexOf("/") + 1);
