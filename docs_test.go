@@ -44,7 +44,7 @@ var pages = []struct {
 	{"docs/client.md", 1900},
 	{"docs/compatibility.md", 280},
 	{"docs/configuration.md", 900},
-	{"docs/dashboard.md", 1020},
+	{"docs/dashboard.md", 1160},
 	{"docs/deployment.md", 600},
 	{"docs/kubernetes.md", 1200},
 	{"docs/formats.md", 700},
