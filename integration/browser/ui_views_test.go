@@ -54,6 +54,9 @@ func TestUI_Sessions(t *testing.T) {
 	p.press("Ask all servers")
 	p.until(fmt.Sprintf(`document.querySelector('[aria-label="Watches"]').textContent.includes(%s)`, quote(id)))
 
+	p.do(chromedp.Evaluate(`document.querySelector('input[placeholder="id, client or server"]').focus()`, nil), chromedp.KeyEvent(id))
+	p.until(`document.querySelectorAll('[aria-label="Sessions"] tbody tr').length === 1`)
+
 	p.login("mallory:x")
 	p.press("End this session")
 	p.press("End it")
@@ -61,6 +64,7 @@ func TestUI_Sessions(t *testing.T) {
 	p.press("Cancel")
 	p.press("Log out")
 	p.login("super:secret")
+	p.until(`/127.0.0.1:\d+.* s ago/.test(document.querySelector('[aria-label="Sessions"] tbody tr').textContent)`) // from server 3
 	p.press("End this session")
 	p.press("End it")
 	p.said("is ended.")
@@ -101,25 +105,54 @@ func TestUI_Locks(t *testing.T) {
 	}
 	as(t, ofB, "POST", "/v1/znodes/locks/group/w1?mode=ephemeral")
 	must(t, "POST", "/v1/znodes/locks/work/queue-?mode=persistent_sequential", "")
+	must(t, "POST", "/v1/znodes/locks/free", "")
+	as(t, ofA, "POST", "/v1/znodes/locks/free/_c_a-lock-?mode=ephemeral_sequential")
 	p := uiOf(t, "locks")
 	p.until(`document.querySelector("[role=alert]")?.textContent.includes("Deadlock")`)
-	if said := p.text("[role=alert]"); !strings.Contains(said, a) || !strings.Contains(said, b) {
-		t.Errorf("the page reports %q, want a deadlock of %s and %s", said, a, b)
+	said := p.text("[role=alert]")
+	for _, want := range []string{a + " waits for " + b + " at /locks/two", b + " waits for " + a + " at /locks/one"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the page reports %q, want %q", said, want)
+		}
+	}
+	rows := func(section string) string {
+		t.Helper()
+		return eval[string](p, fmt.Sprintf(`(() => { const s = document.querySelector('section[aria-label="%s"]');
+			return [s.querySelector("h2").parentElement.querySelector("small").textContent, ...[...s.querySelectorAll("tbody tr")].map((r) =>
+				(r.className ? r.className + " " : "") + [1, 3, 4, 5].map((i) => r.cells[i].textContent.trim()).filter(Boolean).join(" "))].join("|"); })()`, section))
 	}
 	for path, want := range map[string]string{
-		"/locks/one": "Lock, 2 participants|holds it " + a + "|waits behind 1 " + b, "/locks/two": "Lock, 2 participants|holds it " + b + "|waits behind 1 " + a,
-		"/locks/rw": "Read-write lock, 2 participants|holds it " + a + "|holds it " + b, "/locks/lead": "Election, 2 participants|leads " + a + "|waits behind 1 " + b,
-		"/locks/work": "Queue, 1 item|item 1 –", "/locks/group": "Group, 1 member|member " + b,
+		"/locks/one":  "lock, 2 participants, 1 waits|caught holds " + a + "|caught waits " + b + " " + a,
+		"/locks/two":  "lock, 2 participants, 1 waits|caught holds " + b + "|caught waits " + a + " " + b,
+		"/locks/lead": "election, 2 participants, 1 waits|leads " + a + "|waits " + b + " " + a,
 	} {
-		got := eval[string](p, fmt.Sprintf(`(() => { const s = document.querySelector('section[aria-label="%s"]');
-			return [s.querySelector("h2 small").textContent, ...[...s.querySelectorAll("tbody tr")].map((r) => r.cells[0].textContent + " " + r.cells[1].textContent)].join("|"); })()`, path))
-		if got != want {
+		if got := rows(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
+	// What no one waits for is folded by kind, until a filter asks for it.
+	if eval[bool](p, `[...document.querySelectorAll("details")].some((d) => d.open)`) {
+		t.Error("what no one waits for is unfolded")
+	}
+	p.fill("Path contains", "/locks/")
+	for section, want := range map[string]string{
+		"Locks": "1 place, 1 participant|holds " + a, "Read-write locks": "1 place, 2 participants|holds to read " + a + "|holds to read " + b,
+		"Queues": "1 place, 1 item|item", "Groups": "1 place, 1 member|member " + b,
+	} {
+		p.until(fmt.Sprintf(`document.querySelector('section.queue[aria-label="%s"] tbody')`, section))
+		if got := strings.Replace(rows(section+`"].queue[aria-label="`+section), "\n", "", 1); got != want {
+			t.Errorf("%s: %s, want %s", section, got, want)
+		}
+	}
+	p.choose("Kind", "election")
+	p.until(`document.querySelector("[role=status]").textContent.startsWith("1 place;")`)
+	p.choose("Kind", "")
+	p.fill("Path contains", "nowhere")
+	p.until(`document.querySelector("[role=status]").textContent === "0 places; no one waits"`)
+	p.fill("Path contains", "")
+	p.login("super:secret")
 	as(t, ofA, "DELETE", "/v1/sessions/"+a)
-	p.press("Read again")
-	p.until(`!document.querySelector("[role=alert]")`)
+	p.until(`!document.querySelector("[role=alert]")`) // by itself
 }
 
 // writeEvent creates a znode that the stream reports, no matter which server leads.
@@ -308,18 +341,32 @@ func TestUI_Merge(t *testing.T) {
 	p := uiOf(t, "tree")
 	const at = `at: "2026-11-24T12:00:00Z", session: "0x1", server: 2`
 	for _, lists := range []string{
-		`[{` + at + `, cause: "elsewhere", heard: "h", heard_by: 2}], [{` + at + `, cause: "disconnected", watches: 3}]`,
-		`[{` + at + `, cause: "disconnected", watches: 3}], [{` + at + `, cause: "elsewhere", heard: "h", heard_by: 2}], []`,
+		`[{` + at + `, cause: "elsewhere", heard: "h", heard_by: 2}], [{` + at + `, cause: "disconnected", watches: 3, address: "here"}]`,
+		`[{` + at + `, cause: "disconnected", watches: 3, address: "here"}], [{` + at + `, cause: "elsewhere", heard: "h", heard_by: 2}], []`,
 	} {
-		got := p.module("expired.js", `m.merge([`+lists+`]).map((x) => [x.cause, x.watches, x.heard, x.heard_by].join()).join(";")`)
-		if got != "disconnected,3,h,2" {
-			t.Errorf("%s: merged to %s, want disconnected,3,h,2", lists, got)
+		got := p.module("expired.js", `m.merge([`+lists+`]).map((x) => [x.cause, x.watches, x.heard, x.heard_by, x.address].join()).join(";")`)
+		if got != "disconnected,3,h,2,here" {
+			t.Errorf("%s: merged to %s, want disconnected,3,h,2,here", lists, got)
 		}
 	}
 	got := p.module("expired.js", `m.merge([[{`+at+`, cause: "server", heard: "h"}, {at: "2026-11-24T12:00:01Z", session: "0x2", cause: "silent"}],
 		[{`+at+`, cause: "silent", watches: 1}]]).map((x) => [x.session, x.cause, x.watches].join()).join(";")`)
 	if got != "0x2,silent,;0x1,server,1" {
 		t.Errorf("merged: %s, want 0x2 before 0x1, which the server ended", got)
+	}
+	got = p.module("sessions.js", `m.merge([[{id: "0x1001", server: 2}, {id: "0xff", server: 1, last_heard: "h"}],
+		[{id: "0x1001", server: 2, last_heard: "h"}, {id: "0xff", server: 1}], []]).map((x) => [x.id, x.last_heard].join()).join(";")`)
+	if got != "0xff,h;0x1001,h" {
+		t.Errorf("merged: %s, want each as its own server knows it", got)
+	}
+	got = p.module("locks.js", `JSON.stringify(m.edges([
+		{path: "/one", first: [{path: "/one/a", session: "a", state: "holds"}, {path: "/one/b", session: "b", state: "waits", waits_for: ["a"]}]},
+		{path: "/two", first: [{path: "/two/b", session: "b", state: "holds"}, {path: "/two/a", session: "a", state: "waits", waits_for: ["b"]}]},
+		{path: "/other", first: [{path: "/other/c", session: "c", state: "holds"}, {path: "/other/a", session: "a", state: "waits", waits_for: ["c"]},
+			{path: "/other/b", session: "b", state: "waits", waits_for: ["c", "a"]}]},
+	], ["a", "b"]).map((e) => [e.at, e.ends]))`)
+	if want := `[[["/two"],["/two/a","/two/b"]],[["/one"],["/one/b","/one/a"]]]`; got != want {
+		t.Errorf("the edges of the circle are %s, want %s: not where both wait for another", got, want)
 	}
 	const request = `{index: 7, term: 2, cause: "leader", stages_ms: {queue: 1, leader: 10}}`
 	for pages, want := range map[string]string{

@@ -81,7 +81,7 @@ async function ask({ method = "GET", headers = {}, body, ...rest }, signal) {
   }
 }
 
-const ofMajority = /^\/v1\/(znodes|search)\//; // which reads need one, unless they ask for what this server has
+const ofMajority = /^\/v1\/(znodes\/|search\/|recipes$)/; // which reads need one, unless they ask for what this server has
 
 export const get = async (path, query, signal) => {
   const consistency = isLocal() && ofMajority.test(path) ? "local" : undefined;

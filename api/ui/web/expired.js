@@ -3,7 +3,8 @@ import { html, useState } from "./vendor/preact.js";
 import { everywhere, get } from "./api.js";
 import { useStore, useAsync } from "./store.js";
 import { Failure, Failures, Name } from "./parts.js";
-import { plural, millis, when } from "./text.js";
+import { whose } from "./sessions.js";
+import { lasting, millis, plural, when } from "./text.js";
 
 const first = 50, // sessions that are shown before "More"
   most = 1000; // that each server remembers
@@ -30,7 +31,8 @@ function both(a, b) {
   const [led, other] = a.heard ? [a, b] : [b, a];
   const carried = [a, b].find(({ cause }) => cause !== "elsewhere" && cause !== "server") ?? other;
   const { heard, heard_by, cause } = led;
-  return { ...carried, heard, heard_by, cause: cause === "server" ? cause : carried.cause };
+  const { address, identities } = a.address ? a : b;
+  return { ...carried, address, identities, heard, heard_by, cause: cause === "server" ? cause : carried.cause };
 }
 
 const ago = (x, moment) => `${millis(Date.parse(x.at) - Date.parse(moment))} before`;
@@ -41,8 +43,12 @@ const paths = ({ paths = [], ephemerals }) => [
   paths.length > 0 && paths.length < ephemerals && html`<br />and ${ephemerals - paths.length} more`,
 ];
 
+const matches = (x, text) =>
+  [x.session, whose(x), ...(x.paths ?? []), causes[x.cause](x)].some((part) => part.toLowerCase().includes(text.trim().toLowerCase()));
+
 export function Expired() {
   const store = useStore();
+  const [text, setText] = useState("");
   const [limit, setLimit] = useState(first);
   const { value, error } = useAsync(
     async (signal) => {
@@ -53,20 +59,26 @@ export function Expired() {
     [limit, store.identity, store.changes],
   );
   const more = limit < most && value?.pages.some((p) => p.next);
+  const found = value?.all.filter((x) => matches(x, text)) ?? [];
+  // The filter looks at all that are remembered.
+  const filter = (e) => (setText(e.target.value), setLimit(most));
   return html`<section aria-label="Expired sessions"><h1>Expired sessions</h1>
     ${!store.identity?.administrator && html`<p class="note">Log in as an administrator to see them.</p>`}
     <${Failure} error=${error} /><${Failures} of=${value?.pages} />
     ${
       value &&
-      html`<p role="status">${plural(value.all.length, "session")}${more ? " and more" : ""}</p>
-    <div class="wide" tabindex="0"><table id="expired"><thead><tr><th>Expired</th><th>Session</th><th>Why</th>
-      <th>Last heard</th><th>Timeout</th><th>Took with it</th></tr></thead><tbody>${value.all.map(
-        (x) => html`<tr key=${x.session}><td>${when(Date.parse(x.at))}</td><td><code>${x.session}</code></td>
-        <td class="text"><${Name} text=${causes[x.cause](x)} /></td>
-        <td>${x.heard ? ago(x, x.heard) + (x.heard_by === undefined ? "" : ` by server ${x.heard_by}`) : "–"}</td>
-        <td>${millis(x.timeout_ms)}</td>
-        <td>${plural(x.ephemerals, "ephemeral")}, ${plural(x.watches ?? 0, "watch", "watches")}${paths(x)}</td></tr>`,
-      )}</tbody></table></div>
+      html`<div class="tools"><label class="field inline"><span>Filter</span><input placeholder="id, client, znode or reason"
+        value=${text} onInput=${filter} spellcheck="false" /></label>
+      <span role="status">${text.trim() ? `${found.length.toLocaleString("en")} of ` : ""}${plural(value.all.length, "session")}${more ? " and more" : ""}</span></div>
+    ${found.length > 0 && html`<div class="wide" tabindex="0"><table id="expired" class="stack"><thead><tr><th>Session</th><th>Client</th><th>Expired</th><th>Why</th>
+      <th>Last heard</th><th>Timeout</th><th>Took with it</th></tr></thead><tbody>${found.map(
+        (x) => html`<tr key=${x.session}><td><code>${x.session}</code></td><td data-label="Client" class="text"><${Name} text=${whose(x) || "–"} /></td>
+        <td data-label="Expired">${lasting(Date.now() - Date.parse(x.at))} ago<br /><small>${when(Date.parse(x.at))}</small></td>
+        <td data-label="Why" class="text"><${Name} text=${causes[x.cause](x)} /></td>
+        <td data-label="Last heard">${x.heard ? html`${ago(x, x.heard)}${x.heard_by === undefined ? "" : html`<br /><small>by server ${x.heard_by}</small>`}` : "–"}</td>
+        <td data-label="Timeout">${millis(x.timeout_ms)}</td>
+        <td data-label="Took with it">${plural(x.ephemerals, "ephemeral")}, ${plural(x.watches ?? 0, "watch", "watches")}${paths(x)}</td></tr>`,
+      )}</tbody></table></div>`}
     ${more && html`<button onClick=${() => setLimit(most)}>More</button>`}`
     }</section>`;
 }

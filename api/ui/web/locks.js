@@ -1,143 +1,126 @@
-// The view of locks, elections, queues and groups, which are known by the names of their znodes.
-import { html } from "./vendor/preact.js";
-import { get, znode } from "./api.js";
-import { readAgain, useStore, useAsync } from "./store.js";
-import { Name } from "./parts.js";
+// The view of locks, elections, semaphores, queues and groups: who holds what, and who waits for whom.
+import { html, useRef, useState } from "./vendor/preact.js";
+import { get } from "./api.js";
+import { useRounds, useStore } from "./store.js";
+import { Field, Name } from "./parts.js";
 import { Unread } from "./majority.js";
+import { Client, SessionLink, clients } from "./sessions.js";
 import { link } from "./tree.js";
-import { base, parent, plural, when } from "./text.js";
+import { base, lasting, plural, when } from "./text.js";
 
-// What stands before the number in the names: Curator's, kazoo's and ours (internal/curator). read may be held together.
-const markers = [
-  ["lock-", "Lock"],
-  ["__lock__", "Lock"],
-  ["__WRIT__", "Read-write lock"],
-  ["__READ__", "Read-write lock", "read"],
-  ["__rlock__", "Read-write lock", "read"],
-  ["latch-", "Election"],
-  ["lease-", "Semaphore"],
-  ["queue-", "Queue"],
-  ["entry-", "Queue"],
-];
-const most = 5000; // znodes that are looked for
+const every = 3000, // milliseconds between two looks; longer if one takes long:
+  share = 10; // the server spends a tenth of its time on them at most
+const most = 500; // places
+const asked = 100, // sessions whose clients are asked for in a round
+  remembered = 30e3; // milliseconds that the answers are good for
+const unfolded = 200; // rows of a kind
 
-// queues finds what there is: [{path, kind, waiters: [{path, name, number, session, since, token, read}]}].
-async function queues(signal) {
-  const found = new Map();
-  let more = false;
-  // What is ephemeral, and the items of queues, which are not.
-  for (const query of [{ owner: "any" }, { name: markers.filter(([, kind]) => kind === "Queue").map(([m]) => m) }]) {
-    let after,
-      n = 0;
-    do {
-      const page = await get("/v1/search/", { ...query, limit: 1000, after }, signal);
-      for (const z of page.found) add(found, z);
-      n += page.found.length;
-      after = page.next;
-    } while (after && n < most);
-    more ||= Boolean(after);
-  }
-  const all = [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
-  for (const q of all)
-    q.waiters.sort((a, b) => (q.kind === "Group" ? (a.path < b.path ? -1 : 1) : (a.number - b.number) | 0)); // RFC 1982, as the recipes compare
-  return { queues: all, more };
+const kinds = {
+  lock: ["Locks", "participant"],
+  "read-write lock": ["Read-write locks", "participant"],
+  semaphore: ["Semaphores", "participant"],
+  election: ["Elections", "participant"],
+  queue: ["Queues", "item"],
+  group: ["Groups", "member"],
+};
+
+// useRecipes reads the places of a kind, again and again, and for administrators whose they are:
+// {places, deadlocks, more, rows, error}, where rows are those of sessions by their ids.
+function useRecipes(kind) {
+  const store = useStore();
+  const [result, setResult] = useState({});
+  const known = useRef({ at: -Infinity });
+  const round = async (signal) => {
+    const begun = performance.now();
+    if (begun > known.current.at + remembered) known.current = { at: begun, rows: new Map() };
+    const { rows } = known.current;
+    const keep = (change) => signal.aborted || setResult((r) => ({ ...r, ...change, rows }));
+    try {
+      const answer = await get("/v1/recipes", { kind: kind || undefined, limit: most }, signal);
+      keep({ ...answer, error: null });
+      const ids = new Set(answer.places.flatMap((p) => p.first.map((u) => u.session)).filter((id) => id && !rows.has(id)));
+      if (store.identity?.administrator && ids.size) {
+        const found = await clients([...ids].slice(0, asked), signal);
+        for (const row of found) rows.set(row.id, row);
+        keep({});
+      }
+    } catch (error) {
+      keep({ places: null, error });
+    }
+    await new Promise((done) => setTimeout(done, share * (performance.now() - begun) - every));
+  };
+  useRounds(round, every, [kind, store.identity, store.changes]);
+  return result;
 }
 
-// add puts a znode into the queue that its parent is. An ephemeral one without such a name is a member of a group.
-function add(found, { path, stat }) {
-  const name = base(path);
-  const number = (marker) => /^(\d{10}|-\d{9,10})$/.exec(name.slice(name.lastIndexOf(marker) + marker.length))?.[0];
-  const [marker, kind, read] = markers.find(([m]) => name.includes(m) && number(m)) ?? ["", "Group"];
-  if (kind !== "Queue" && stat.ephemeralOwner === "0x0") return;
-  const dir = parent(path),
-    key = `${kind} ${dir}`;
-  if (!found.has(key)) found.set(key, { path: dir, kind, waiters: [] });
-  const q = found.get(key);
-  q.waiters.push({
-    path,
-    number: marker ? Number(number(marker)) : 0,
-    session: stat.ephemeralOwner,
-    since: stat.ctime,
-    token: BigInt(stat.czxid).toString(),
-    read: read === "read",
+// edges are those of a circle of sessions, who waits in it for whom, and where: [{from, to, at, ends}], where at are
+// places and ends the znodes of both.
+export function edges(places, circle) {
+  return circle.map((from, i) => {
+    const to = circle[(i + 1) % circle.length];
+    const edge = { from, to, at: [], ends: [] };
+    for (const { path, first } of places) {
+      const waiter = first.find((u) => u.session === from && u.waits_for?.includes(to));
+      const holder = first.find((u) => u.session === to && u.state === "holds");
+      if (!waiter || !holder) continue;
+      edge.at.push(path);
+      edge.ends.push(waiter.path, holder.path);
+    }
+    return edge;
   });
 }
 
-// blockers are those for whom the i-th waits.
-function blockers({ kind, waiters }, i) {
-  if (["Queue", "Semaphore", "Group"].includes(kind)) return [];
-  return waiters.slice(0, i).filter((w) => !(w.read && waiters[i].read));
-}
-
-// deadlocks finds circles of sessions that wait for each other in locks: [[session, session, ...], ...].
-export function deadlocks(all) {
-  const waits = new Map();
-  for (const q of all.filter(({ kind }) => kind !== "Election")) {
-    q.waiters.forEach((w, i) => {
-      const others = blockers(q, i)
-        .map((b) => b.session)
-        .filter((s) => s !== w.session);
-      if (others.length) waits.set(w.session, new Set([...(waits.get(w.session) ?? []), ...others]));
-    });
-  }
-  const circles = new Map();
-  for (const from of waits.keys()) {
-    const seen = new Set(),
-      way = (at, path) => {
-        for (const next of waits.get(at) ?? []) {
-          if (next === from) return path;
-          if (seen.has(next)) continue;
-          seen.add(next);
-          const found = way(next, [...path, next]);
-          if (found) return found;
-        }
-        return null;
-      };
-    const circle = way(from, [from]);
-    if (circle) circles.set([...circle].sort().join(), circle);
-  }
-  return [...circles.values()];
-}
-
-const Session = ({ id }) => html`<a href=${"#/sessions/" + id}><code>${id}</code></a>`;
-
 export function Locks() {
-  const store = useStore();
-  const { value, error, loading } = useAsync(queues, [store.changes, store.identity]);
-  const all = value?.queues ?? [];
-  const circles = deadlocks(all),
-    caught = new Set(circles.flat());
+  const [kind, setKind] = useState("");
+  const [text, setText] = useState("");
+  const { places, deadlocks = [], more, rows, error } = useRecipes(kind);
+  const circles = deadlocks.map((c) => edges(places ?? [], c));
+  const caught = new Set(circles.flat().flatMap((e) => e.ends));
+  const shown = (places ?? []).filter((p) => p.path.includes(text.trim()));
+  const contended = shown.filter((p) => p.waiting);
+  const table = (users) => html`<${Users} users=${users} caught=${caught} rows=${rows} />`;
   return html`<div><section aria-label="Locks"><h1>Locks, elections, queues and groups</h1>
-      <p role="status">${loading ? "reading …" : error ? "" : `${plural(all.length, "place")}${value?.more ? " of more" : ""}, known by the names of Curator's, kazoo's and zk-lite's recipes `}
-        <button onClick=${readAgain}>Read again</button></p>
+      <div class="form"><${Field} label="Path contains" value=${text} onInput=${setText} />
+        <${Field} label="Kind" value=${kind} onInput=${setKind}
+          options=${[["", "all"], ...Object.entries(kinds).map(([name, [title]]) => [name, title])]} /></div>
+      <p role="status">${places ? `${plural(shown.length, "place")}${more ? ", and more than are read" : ""}; ${contended.length ? `someone waits at ${contended.length}` : "no one waits"}` : error ? "" : "reading …"}</p>
       <${Unread} error=${error} />
-      ${circles.map((c) => html`<p class="error" role="alert">
-        <strong>Deadlock:</strong> ${c.map((s) => html`<${Session} id=${s} /> waits for `)}<${Session} id=${c[0]} />
-        </p>`)}
+      ${circles.map((c) => html`<p class="error" role="alert"><strong>Deadlock:</strong> ${c.map((e, i) => html`${i > 0 && ", "}<${SessionLink}
+        id=${e.from} /> waits for <${SessionLink} id=${e.to} />${e.at.map((path, j) => html`${j ? " and " : " at "}<a href=${link(path)}><${Name} text=${path} /></a>`)}`)}</p>`)}
     </section>
-    ${all.map(
-      (
-        q,
-      ) => html`<section key=${q.kind + q.path} class="queue" aria-label=${q.path}><h2><a href=${link(q.path)}>
-        <${Name} text=${q.path} /></a> <small>
-        ${q.kind}, ${plural(q.waiters.length, { Queue: "item", Group: "member" }[q.kind] ?? "participant")}</small></h2>
-      <div class="wide" tabindex="0"><table><thead><tr><th>Place</th><th>Session</th><th>Since</th>
-        <th>Fencing token</th><th>Znode</th></tr></thead><tbody>${q.waiters
-        .slice(0, 100)
-        .map(
-          (w, i) => html`<tr key=${w.path} class=${caught.has(w.session) ? "caught" : ""}>
-        <td>${place(q, i)}</td><td>${w.session === "0x0" ? "–" : html`<${Session} id=${w.session} />`}</td><td>
-          ${when(w.since)}</td><td><code>${w.token}</code></td><td><a href=${link(w.path)}>
-          <${Name} text=${base(w.path)} /></a></td></tr>`,
-        )}</tbody></table></div>
-      ${q.waiters.length > 100 && html`<p class="note">The first 100.</p>`}</section>`,
-    )}</div>`;
+    ${contended.map(
+      (p) => html`<section key=${p.kind + p.path} class="queue" aria-label=${p.path}><h2><a href=${link(p.path)}>
+        <${Name} text=${p.path} /></a> <small>${p.kind}, ${plural(p.participants, kinds[p.kind][1])}, ${plural(p.waiting, "waits", "wait")}</small></h2>
+      ${table(p.first.map((u) => ({ ...u, name: base(u.path) })))}
+      ${p.more && html`<p class="note">The first ${p.first.length}.</p>`}</section>`,
+    )}
+    ${Object.keys(kinds).map((name) => {
+      const rest = shown.filter((p) => p.kind === name && !p.waiting);
+      return rest.length > 0 && html`<${Fold} key=${name} kind=${name} places=${rest} open=${Boolean(kind || text)} table=${table} />`;
+    })}</div>`;
 }
 
-function place(q, i) {
-  if (q.kind === "Queue") return `item ${i + 1}`;
-  if (q.kind === "Group") return "member";
-  const n = blockers(q, i).length;
-  if (n === 0) return q.kind === "Election" ? "leads" : "holds it";
-  return `waits behind ${n}`;
+// Fold has the places of a kind where no one waits, which are seen when it is opened.
+function Fold({ kind, places, open, table }) {
+  const [opened, setOpened] = useState(open);
+  const [title, one] = kinds[kind];
+  const users = places.flatMap((p) => p.first.map((u) => ({ ...u, name: u.path })));
+  const all = places.reduce((n, p) => n + p.participants, 0);
+  return html`<section class="queue" aria-label=${title}><details open=${open} onToggle=${(e) => setOpened(e.target.open)}>
+    <summary><h2>${title}</h2> <small>${plural(places.length, "place")}, ${plural(all, one)}</small></summary>
+    ${opened && table(users.slice(0, unfolded))}
+    ${opened && all > Math.min(users.length, unfolded) && html`<p class="note">The first ${Math.min(users.length, unfolded)}.</p>`}
+    </details></section>`;
 }
+
+const Users = ({ users, caught, rows }) => html`<div class="wide" tabindex="0"><table class="stack"><thead><tr><th>Znode</th>
+    <th>State</th><th>For</th><th>Who</th><th>Session</th><th>Waits for</th><th>Fencing token</th></tr></thead><tbody>${users.map(
+      (u) => html`<tr key=${u.path} class=${caught.has(u.path) ? "caught" : ""}>
+        <td class="text"><a href=${link(u.path)}><${Name} text=${u.name} /></a></td>
+        <td data-label="State">${u.state}${u.read ? " to read" : ""}</td>
+        <td data-label="For">${u.since && html`<span title=${when(Date.parse(u.since))}>${lasting(Date.now() - Date.parse(u.since))}</span>`}</td>
+        <td data-label="Who" class="text">${u.data && html`<${Name} text=${u.data} />${" "}`}<${Client} of=${rows?.get(u.session)} /></td>
+        <td data-label="Session" class="line">${u.session && html`<${SessionLink} id=${u.session} />`}</td>
+        <td data-label="Waits for" class="line">${u.waits_for && html`<${SessionLink} id=${u.waits_for[0]} />${u.waits_for.length > 1 && ` and ${u.waits_for.length - 1} more`}`}</td>
+        <td data-label="Fencing token" class="line">${["holds", "leads"].includes(u.state) && html`<code>${u.token}</code>`}</td></tr>`,
+    )}</tbody></table></div>`;

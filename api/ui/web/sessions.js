@@ -1,38 +1,91 @@
 // The view of sessions and watches.
 import { html, useState } from "./vendor/preact.js";
 import { everywhere, get, znode } from "./api.js";
-import { done, readAgain, useStore, useAsync, mayWrite } from "./store.js";
+import { done, usePoll, useStore, useAsync, mayWrite } from "./store.js";
 import { Ask, Failure, Failures, Field, Name, open } from "./parts.js";
 import { Expired } from "./expired.js";
 import { link } from "./tree.js";
-import { plural, when, who } from "./text.js";
+import { lasting, names, plural, when, who } from "./text.js";
+
+const first = 100, // sessions that are shown at first
+  all = 10_000, // and that are looked at with a filter,
+  drawn = 1000; // of which these are shown
+const page = 1000; // sessions in an answer
+const every = 5000, // milliseconds between two looks, and
+  seldom = 30e3; // of all of them
 
 const time = (text) => when(Date.parse(text));
+const order = (a, b) => a.id.length - b.id.length || (a.id < b.id ? -1 : 1);
+
+// merge makes one list of the rows of all servers: what the one has that carries a session is the most.
+export function merge(lists) {
+  const found = new Map();
+  for (const row of lists.flat()) if (!found.get(row.id)?.last_heard) found.set(row.id, row);
+  return [...found.values()].sort(order);
+}
+
+// clients are the rows of some sessions, at most 100, with what the servers know that carry them.
+export async function clients(ids, signal) {
+  const pages = await everywhere((server) => get("/v1/sessions", { server, id: ids }, signal), signal);
+  return merge(pages.map((p) => p.sessions ?? []));
+}
+
+// read reads the first sessions of all servers.
+async function read(most, signal) {
+  const pages = await everywhere(async (server) => {
+    const sessions = [];
+    let after, total;
+    do {
+      const next = await get("/v1/sessions", { server, after, limit: Math.min(most, page) }, signal);
+      sessions.push(...next.sessions);
+      [after, total] = [next.next, next.total];
+    } while (after && sessions.length < most);
+    return { sessions, total, more: Boolean(after) };
+  }, signal);
+  const rows = merge(pages.map((p) => p.sessions ?? []));
+  return { pages, rows, total: Math.max(rows.length, ...pages.map((p) => p.total ?? 0)), more: pages.some((p) => p.more) };
+}
+
+export const SessionLink = ({ id, current }) =>
+  html`<a href=${"#/sessions/" + id} aria-current=${current ? "true" : undefined}><code>${id}</code></a>`;
+
+// Client says who the client of a session is, as far as its server tells.
+export const Client = ({ of }) => of?.address && html`<small><${Name} text=${whose(of)} /></small>`;
+
+// whose says it in words.
+export const whose = ({ address, identities }) => [...names(identities), address].filter(Boolean).join(", ");
+
+const matches = (s, text) =>
+  [s.id, `server ${s.server}`, whose(s)].some((part) => part.toLowerCase().includes(text.trim().toLowerCase()));
 
 export function Sessions({ id }) {
   const store = useStore();
-  const [pages, setPages] = useState([""]);
-  const list = useAsync(
-    async (signal) => {
-      const all = await Promise.all(pages.map((after) => get("/v1/sessions", { after: after || undefined }, signal)));
-      return { sessions: all.flatMap((p) => p.sessions), total: all[0].total, next: all.at(-1).next };
-    },
-    [pages.join(), store.changes],
-  );
-  const { sessions = [], total = 0, next } = list.value ?? {};
-  return html`<div class="halves">
-    <section aria-label="Sessions"><h1>Sessions</h1><p>
-      ${plural(total, "session")} <button onClick=${readAgain}>Read again</button></p>
-      <${Failure} error=${list.error} />
-      <div class="wide" tabindex="0"><table><thead><tr><th>Session</th><th>Server</th><th>Timeout</th>
-        <th>Ephemerals</th></tr></thead><tbody>${sessions.map(
-        (s) =>
-          html`<tr key=${s.id}><td><a href=${"#/sessions/" + s.id} aria-current=${s.id === id ? "true" : undefined}>
-            <code>${s.id}</code></a></td><td>${s.server}${s.local && " (local)"}</td><td>${s.timeout}</td><td>${s.ephemerals}</td></tr>`,
-      )}</tbody></table></div>
-      ${next && html`<button onClick=${() => setPages([...pages, next])}>More</button>`}
+  const [text, setText] = useState("");
+  const [wide, setWide] = useState(false);
+  const most = wide || text.trim() ? all : first;
+  const { value, error } = usePoll((signal) => read(most, signal), most === first ? every : seldom, [most, store.identity, store.changes]);
+  const found = value?.rows.filter((s) => matches(s, text)) ?? [];
+  return html`<div class=${id ? "halves chosen" : ""}>
+    <section aria-label="Sessions"><h1>Sessions</h1>
+      <div class="tools"><label class="field inline"><span>Filter</span><input placeholder="id, client or server"
+        value=${text} onInput=${(e) => setText(e.target.value)} spellcheck="false" /></label>
+      <span role="status">${value ? `${text.trim() ? `${found.length.toLocaleString("en")} of ` : ""}${plural(value.total, "session")}` : "reading …"}</span></div>
+      ${value && !store.identity?.administrator && html`<p class="note">Administrators see whose they are.</p>`}
+      <${Failure} error=${error} /><${Failures} of=${value?.pages} />
+      <div class="wide" tabindex="0"><table class="stack"><thead><tr><th>Session</th><th>Client</th><th>Last heard</th><th>Server</th>
+        <th>Timeout</th><th>Ephemerals</th></tr></thead><tbody>${found.slice(0, most === first ? first : drawn).map(
+          (s) =>
+            html`<tr key=${s.id}><td><${SessionLink} id=${s.id} current=${s.id === id} /></td>
+            <td data-label="Client" class="text"><${Name} text=${whose(s) || "–"} /></td>
+            <td data-label="Last heard">${s.last_heard ? lasting(Date.now() - Date.parse(s.last_heard)) + " ago" : "–"}</td>
+            <td data-label="Server">${s.server < 0 ? "–" : s.server}${s.local ? " (local)" : ""}</td><td data-label="Timeout">${s.timeout}</td>
+            <td data-label="Ephemerals">${s.ephemerals}</td></tr>`,
+        )}</tbody></table></div>
+      ${found.length > drawn && html`<p class="note">The first ${drawn.toLocaleString("en")}: filter them.</p>`}
+      ${text.trim() && value?.more && html`<p class="note">Only the first ${all.toLocaleString("en")} sessions are looked at.</p>`}
+      ${most === first && value?.more && html`<button onClick=${() => setWide(true)}>More</button>`}
     </section>
-    <div>${id && html`<${Session} key=${id} id=${id} />`}<${Watchers} /></div></div><${Expired} />`;
+    ${id && html`<${Session} key=${id} id=${id} />`}</div><${Watchers} /><${Expired} />`;
 }
 
 function Session({ id }) {
@@ -64,7 +117,7 @@ function Session({ id }) {
         c &&
         html`<dt>Client</dt><dd>${c.address ?? "shown to administrators"}</dd><dt>Identity</dt><dd>${c.identities.map(who).join("; ") || "none that is yours"}</dd>
       <dt>Connected since</dt><dd>${time(c.established)}</dd><dt>Last heard</dt><dd>
-        ${c.last_heard ? time(c.last_heard) : "not yet"}</dd>
+        ${c.last_heard ? `${lasting(Date.now() - Date.parse(c.last_heard))} ago` : "not yet"}</dd>
       <dt>Requests in progress</dt><dd>${c.outstanding}</dd>`
       }</dl>
     ${!c && !s.failure && html`<p

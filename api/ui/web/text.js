@@ -37,12 +37,17 @@ export function when(millis) {
 // time is the time of day of a moment.
 export const time = (millis) => when(millis).slice(11);
 
-// ago says in round numbers how long ago a moment was.
-export function ago(millis) {
-  const s = Math.max(0, Date.now() - millis) / 1000;
-  const [n, unit] =
-    s < 90 ? [s, "s"] : s < 5400 ? [s / 60, "min"] : s < 129600 ? [s / 3600, "hours"] : [s / 86400, "days"];
-  return `${Math.round(n)} ${unit} ago`;
+// ago says how long ago a moment was.
+export const ago = (millis) => `${lasting(Date.now() - millis)} ago`;
+
+// lasting writes a duration, given in milliseconds, in the units in which people think of it.
+export function lasting(n) {
+  const s = Math.max(0, Math.round(n / 1000));
+  const two = (big, small, name, rest) => `${Math.floor(s / big)} ${name}${s % big >= small ? ` ${Math.floor((s % big) / small)} ${rest}` : ""}`;
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return two(60, 1, "min", "s");
+  if (s < 172800) return two(3600, 60, "h", "min");
+  return two(86400, 3600, "days", "h");
 }
 
 export const base = (path) => path.slice(path.lastIndexOf("/") + 1);
@@ -77,6 +82,9 @@ export function who({ scheme, id }) {
       return `${visible(scheme)} ${visible(id)}`;
   }
 }
+// names are those by which people know a client, of what it has proved: not that it has an address.
+export const names = (identities = []) =>
+  identities.filter(({ scheme }) => scheme !== "ip" && scheme !== "world").map(({ scheme, id }) => (scheme === "digest" ? id.split(":")[0] : id) || scheme);
 export const aclText = (acl) => acl.map(({ scheme, id, perms: p }) => `${scheme}:${id}:${p}`).join(",");
 
 export function kind({ kind: k, ttl }, stat) {
