@@ -4,7 +4,7 @@ import { everywhere, get } from "./api.js";
 import { useStore, useAsync } from "./store.js";
 import { Failure, Failures, Name } from "./parts.js";
 import { whose } from "./sessions.js";
-import { lasting, millis, plural, when } from "./text.js";
+import { contains, lasting, millis, plural, when } from "./text.js";
 
 const first = 50, // sessions that are shown before "More"
   most = 1000; // that each server remembers
@@ -43,8 +43,7 @@ const paths = ({ paths = [], ephemerals }) => [
   paths.length > 0 && paths.length < ephemerals && html`<br />and ${ephemerals - paths.length} more`,
 ];
 
-const matches = (x, text) =>
-  [x.session, whose(x), ...(x.paths ?? []), causes[x.cause](x)].some((part) => part.toLowerCase().includes(text.trim().toLowerCase()));
+const matches = (x, text) => contains([x.session, whose(x), ...(x.paths ?? []), causes[x.cause](x)], text);
 
 export function Expired() {
   const store = useStore();
@@ -67,17 +66,21 @@ export function Expired() {
     <${Failure} error=${error} /><${Failures} of=${value?.pages} />
     ${
       value &&
-      html`<div class="tools"><label class="field inline"><span>Filter</span><input placeholder="id, client, znode or reason"
-        value=${text} onInput=${filter} spellcheck="false" /></label>
-      <span role="status">${text.trim() ? `${found.length.toLocaleString("en")} of ` : ""}${plural(value.all.length, "session")}${more ? " and more" : ""}</span></div>
-    ${found.length > 0 && html`<div class="wide" tabindex="0"><table id="expired" class="stack"><thead><tr><th>Session</th><th>Client</th><th>Expired</th><th>Why</th>
-      <th>Last heard</th><th>Timeout</th><th>Took with it</th></tr></thead><tbody>${found.map(
-        (x) => html`<tr key=${x.session}><td><code>${x.session}</code></td><td data-label="Client" class="text"><${Name} text=${whose(x) || "–"} /></td>
+      html`<div class="tools"><label class="field inline"><span>Filter</span>
+        <input placeholder="id, client, znode or reason" value=${text} onInput=${filter} spellcheck="false" /></label>
+      <span role="status">${text.trim() && `${found.length.toLocaleString("en")} of `}${plural(value.all.length, "session")}
+        ${more && " and more"}</span></div>
+    ${found.length > 0 && html`<div class="wide" tabindex="0"><table id="expired" class="stack"><thead><tr><th>Session</th>
+      <th>Client</th><th>Expired</th><th>Why</th><th>Last heard</th><th>Timeout</th><th>Took with it</th></tr></thead><tbody>${found.map(
+        (x) => html`<tr key=${x.session}><td><code>${x.session}</code></td>
+        <td data-label="Client" class="text"><${Name} text=${whose(x) || "–"} /></td>
         <td data-label="Expired">${lasting(Date.now() - Date.parse(x.at))} ago<br /><small>${when(Date.parse(x.at))}</small></td>
         <td data-label="Why" class="text"><${Name} text=${causes[x.cause](x)} /></td>
-        <td data-label="Last heard">${x.heard ? html`${ago(x, x.heard)}${x.heard_by === undefined ? "" : html`<br /><small>by server ${x.heard_by}</small>`}` : "–"}</td>
+        <td data-label="Last heard">${x.heard ? ago(x, x.heard) : "–"}
+          ${x.heard && x.heard_by !== undefined && html`<br /><small>by server ${x.heard_by}</small>`}</td>
         <td data-label="Timeout">${millis(x.timeout_ms)}</td>
-        <td data-label="Took with it">${plural(x.ephemerals, "ephemeral")}, ${plural(x.watches ?? 0, "watch", "watches")}${paths(x)}</td></tr>`,
+        <td data-label="Took with it">${plural(x.ephemerals, "ephemeral")},
+          ${" "}${plural(x.watches ?? 0, "watch", "watches")}${paths(x)}</td></tr>`,
       )}</tbody></table></div>`}
     ${more && html`<button onClick=${() => setLimit(most)}>More</button>`}`
     }</section>`;

@@ -8,8 +8,8 @@ let takesFocus = false; // another list, since its user has gone on by the keybo
 const page = 200; // rows that are asked for at a time
 
 // List shows count rows. load(from, signal) resolves to the rows of a page; row(item) draws one; version tells when the
-// rows may have changed; current(item) marks one, and at is its index if that is known, or else -1; open(item) and up() are
-// what Enter and Backspace do. After those, the list takes the focus whose takes has become another.
+// rows may have changed; current(item) marks one, and at is its index if that is known, or else -1; open(item) and up()
+// are what Enter and Backspace do. After those, the list takes the focus whose takes has become another.
 export function List({ label, count, version, load, row, current, at, takes, open, up }) {
   const box = useRef();
   const [id] = useState(() => `list${++lists}-`); // of the rows, before their numbers
@@ -79,7 +79,8 @@ export function List({ label, count, version, load, row, current, at, takes, ope
       event.key
     ];
     const it = item(active);
-    const leave = { Enter: it && (() => open(it)), ArrowRight: it && (() => open(it)), Backspace: up, ArrowLeft: up }[event.key];
+    const down = it && (() => open(it));
+    const leave = { Enter: down, ArrowRight: down, Backspace: up, ArrowLeft: up }[event.key];
     if (step) show(active + step);
     else if (leave) {
       takesFocus = true;
@@ -92,7 +93,8 @@ export function List({ label, count, version, load, row, current, at, takes, ope
     const it = item(i);
     rows.push(html`<div key=${i} id=${id + i} role="option" aria-selected=${i === active} aria-setsize=${count}
       aria-posinset=${i + 1}
-      aria-current=${it && current(it) ? "true" : undefined} class="row" onClick=${() => (setActive(i), it && open(it))}>${it ? row(it) : "…"}</div>`);
+      aria-current=${it && current(it) ? "true" : undefined} class="row"
+      onClick=${() => (setActive(i), it && open(it))}>${it ? row(it) : "…"}</div>`);
   }
   return html`<div class="list" ref=${box} role="listbox" aria-label=${label} tabindex="0"
     aria-activedescendant=${count ? id + active : undefined}

@@ -38,10 +38,10 @@ function useRecipes(kind) {
     try {
       const answer = await get("/v1/recipes", { kind: kind || undefined, limit: most }, signal);
       keep({ ...answer, error: null });
-      const ids = new Set(answer.places.flatMap((p) => p.first.map((u) => u.session)).filter((id) => id && !rows.has(id)));
-      if (store.identity?.administrator && ids.size) {
-        const found = await clients([...ids].slice(0, asked), signal);
-        for (const row of found) rows.set(row.id, row);
+      const sessions = new Set(answer.places.flatMap((p) => p.first.map((u) => u.session)));
+      const ids = [...sessions].filter((id) => id && !rows.has(id)).slice(0, asked);
+      if (store.identity?.administrator && ids.length) {
+        for (const row of await clients(ids, signal)) rows.set(row.id, row);
         keep({});
       }
     } catch (error) {
@@ -78,38 +78,45 @@ export function Locks() {
   const caught = new Set(circles.flat().flatMap((e) => e.ends));
   const shown = (places ?? []).filter((p) => p.path.includes(text.trim()));
   const contended = shown.filter((p) => p.waiting);
+  const said = `${plural(shown.length, "place")}${more ? ", and more than are read" : ""}; ${contended.length ? `someone waits at ${contended.length}` : "no one waits"}`;
   const table = (users) => html`<${Users} users=${users} caught=${caught} rows=${rows} />`;
   return html`<div><section aria-label="Locks"><h1>Locks, elections, queues and groups</h1>
       <div class="form"><${Field} label="Path contains" value=${text} onInput=${setText} />
         <${Field} label="Kind" value=${kind} onInput=${setKind}
           options=${[["", "all"], ...Object.entries(kinds).map(([name, [title]]) => [name, title])]} /></div>
-      <p role="status">${places ? `${plural(shown.length, "place")}${more ? ", and more than are read" : ""}; ${contended.length ? `someone waits at ${contended.length}` : "no one waits"}` : error ? "" : "reading …"}</p>
+      <p role="status">${places ? said : error ? "" : "reading …"}</p>
       <${Unread} error=${error} />
-      ${circles.map((c) => html`<p class="error" role="alert"><strong>Deadlock:</strong> ${c.map((e, i) => html`${i > 0 && ", "}<${SessionLink}
-        id=${e.from} /> waits for <${SessionLink} id=${e.to} />${e.at.map((path, j) => html`${j ? " and " : " at "}<a href=${link(path)}><${Name} text=${path} /></a>`)}`)}</p>`)}
+      ${circles.map((c) => html`<p class="error" role="alert"><strong>Deadlock:</strong> ${c.map(edge)}</p>`)}
     </section>
     ${contended.map(
       (p) => html`<section key=${p.kind + p.path} class="queue" aria-label=${p.path}><h2><a href=${link(p.path)}>
-        <${Name} text=${p.path} /></a> <small>${p.kind}, ${plural(p.participants, kinds[p.kind][1])}, ${plural(p.waiting, "waits", "wait")}</small></h2>
+        <${Name} text=${p.path} /></a> <small>${p.kind}, ${plural(p.participants, kinds[p.kind][1])},
+        ${" "}${plural(p.waiting, "waits", "wait")}</small></h2>
       ${table(p.first.map((u) => ({ ...u, name: base(u.path) })))}
       ${p.more && html`<p class="note">The first ${p.first.length}.</p>`}</section>`,
     )}
     ${Object.keys(kinds).map((name) => {
       const rest = shown.filter((p) => p.kind === name && !p.waiting);
-      return rest.length > 0 && html`<${Fold} key=${name} kind=${name} places=${rest} open=${Boolean(kind || text)} table=${table} />`;
+      const open = Boolean(kind || text);
+      return rest.length > 0 && html`<${Fold} key=${name} kind=${name} places=${rest} open=${open} table=${table} />`;
     })}</div>`;
 }
+
+const edge = ({ from, to, at }, i) =>
+  html`${i > 0 && ", "}<${SessionLink} id=${from} /> waits for <${SessionLink} id=${to} />${at.map(
+    (path, j) => html`${j ? " and " : " at "}<a href=${link(path)}><${Name} text=${path} /></a>`,
+  )}`;
 
 // Fold has the places of a kind where no one waits, which are seen when it is opened.
 function Fold({ kind, places, open, table }) {
   const [opened, setOpened] = useState(open);
   const [title, one] = kinds[kind];
-  const users = places.flatMap((p) => p.first.map((u) => ({ ...u, name: u.path })));
+  const users = places.flatMap((p) => p.first.map((u) => ({ ...u, name: u.path }))).slice(0, unfolded);
   const all = places.reduce((n, p) => n + p.participants, 0);
   return html`<section class="queue" aria-label=${title}><details open=${open} onToggle=${(e) => setOpened(e.target.open)}>
     <summary><h2>${title}</h2> <small>${plural(places.length, "place")}, ${plural(all, one)}</small></summary>
-    ${opened && table(users.slice(0, unfolded))}
-    ${opened && all > Math.min(users.length, unfolded) && html`<p class="note">The first ${Math.min(users.length, unfolded)}.</p>`}
+    ${opened && table(users)}
+    ${opened && all > users.length && html`<p class="note">The first ${users.length}.</p>`}
     </details></section>`;
 }
 
@@ -118,9 +125,15 @@ const Users = ({ users, caught, rows }) => html`<div class="wide" tabindex="0"><
       (u) => html`<tr key=${u.path} class=${caught.has(u.path) ? "caught" : ""}>
         <td class="text"><a href=${link(u.path)}><${Name} text=${u.name} /></a></td>
         <td data-label="State">${u.state}${u.read ? " to read" : ""}</td>
-        <td data-label="For">${u.since && html`<span title=${when(Date.parse(u.since))}>${lasting(Date.now() - Date.parse(u.since))}</span>`}</td>
-        <td data-label="Who" class="text">${u.data && html`<${Name} text=${u.data} />${" "}`}<${Client} of=${rows?.get(u.session)} /></td>
+        <td data-label="For">${u.since && html`<span title=${when(Date.parse(u.since))}>${since(u)}</span>`}</td>
+        <td data-label="Who" class="text">${u.data && html`<${Name} text=${u.data} />${" "}`}
+          <${Client} of=${rows?.get(u.session)} /></td>
         <td data-label="Session" class="line">${u.session && html`<${SessionLink} id=${u.session} />`}</td>
-        <td data-label="Waits for" class="line">${u.waits_for && html`<${SessionLink} id=${u.waits_for[0]} />${u.waits_for.length > 1 && ` and ${u.waits_for.length - 1} more`}`}</td>
-        <td data-label="Fencing token" class="line">${["holds", "leads"].includes(u.state) && html`<code>${u.token}</code>`}</td></tr>`,
+        <td data-label="Waits for" class="line">${u.waits_for && waits(u.waits_for)}</td>
+        <td data-label="Fencing token" class="line">${granted.has(u.state) && html`<code>${u.token}</code>`}</td></tr>`,
     )}</tbody></table></div>`;
+
+const granted = new Set(["holds", "leads"]);
+const since = (u) => lasting(Date.now() - Date.parse(u.since));
+const waits = ([first, ...others]) =>
+  html`<${SessionLink} id=${first} />${others.length > 0 && ` and ${others.length} more`}`;

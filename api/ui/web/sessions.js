@@ -5,7 +5,7 @@ import { done, usePoll, useStore, useAsync, mayWrite } from "./store.js";
 import { Ask, Failure, Failures, Field, Name, open } from "./parts.js";
 import { Expired } from "./expired.js";
 import { link } from "./tree.js";
-import { lasting, names, plural, when, who } from "./text.js";
+import { contains, lasting, names, plural, when, who } from "./text.js";
 
 const first = 100, // sessions that are shown at first
   all = 10_000, // and that are looked at with a filter,
@@ -43,7 +43,8 @@ async function read(most, signal) {
     return { sessions, total, more: Boolean(after) };
   }, signal);
   const rows = merge(pages.map((p) => p.sessions ?? []));
-  return { pages, rows, total: Math.max(rows.length, ...pages.map((p) => p.total ?? 0)), more: pages.some((p) => p.more) };
+  const total = Math.max(rows.length, ...pages.map((p) => p.total ?? 0));
+  return { pages, rows, total, more: pages.some((p) => p.more) };
 }
 
 export const SessionLink = ({ id, current }) =>
@@ -55,34 +56,35 @@ export const Client = ({ of }) => of?.address && html`<small><${Name} text=${who
 // whose says it in words.
 export const whose = ({ address, identities }) => [...names(identities), address].filter(Boolean).join(", ");
 
-const matches = (s, text) =>
-  [s.id, `server ${s.server}`, whose(s)].some((part) => part.toLowerCase().includes(text.trim().toLowerCase()));
+const matches = (s, text) => contains([s.id, `server ${s.server}`, whose(s)], text);
 
 export function Sessions({ id }) {
   const store = useStore();
   const [text, setText] = useState("");
   const [wide, setWide] = useState(false);
   const most = wide || text.trim() ? all : first;
-  const { value, error } = usePoll((signal) => read(most, signal), most === first ? every : seldom, [most, store.identity, store.changes]);
+  const pause = most === first ? every : seldom;
+  const { value, error } = usePoll((signal) => read(most, signal), pause, [most, store.identity, store.changes]);
   const found = value?.rows.filter((s) => matches(s, text)) ?? [];
+  const said = value && `${text.trim() ? `${found.length.toLocaleString("en")} of ` : ""}${plural(value.total, "session")}`;
   return html`<div class=${id ? "halves chosen" : ""}>
     <section aria-label="Sessions"><h1>Sessions</h1>
       <div class="tools"><label class="field inline"><span>Filter</span><input placeholder="id, client or server"
         value=${text} onInput=${(e) => setText(e.target.value)} spellcheck="false" /></label>
-      <span role="status">${value ? `${text.trim() ? `${found.length.toLocaleString("en")} of ` : ""}${plural(value.total, "session")}` : "reading …"}</span></div>
+      <span role="status">${said ?? "reading …"}</span></div>
       ${value && !store.identity?.administrator && html`<p class="note">Administrators see whose they are.</p>`}
       <${Failure} error=${error} /><${Failures} of=${value?.pages} />
-      <div class="wide" tabindex="0"><table class="stack"><thead><tr><th>Session</th><th>Client</th><th>Last heard</th><th>Server</th>
-        <th>Timeout</th><th>Ephemerals</th></tr></thead><tbody>${found.slice(0, most === first ? first : drawn).map(
+      <div class="wide" tabindex="0"><table class="stack"><thead><tr><th>Session</th><th>Client</th><th>Last heard</th>
+        <th>Server</th><th>Timeout</th><th>Ephemerals</th></tr></thead><tbody>${found.slice(0, most === first ? first : drawn).map(
           (s) =>
             html`<tr key=${s.id}><td><${SessionLink} id=${s.id} current=${s.id === id} /></td>
             <td data-label="Client" class="text"><${Name} text=${whose(s) || "–"} /></td>
-            <td data-label="Last heard">${s.last_heard ? lasting(Date.now() - Date.parse(s.last_heard)) + " ago" : "–"}</td>
-            <td data-label="Server">${s.server < 0 ? "–" : s.server}${s.local ? " (local)" : ""}</td><td data-label="Timeout">${s.timeout}</td>
-            <td data-label="Ephemerals">${s.ephemerals}</td></tr>`,
+            <td data-label="Last heard">${s.last_heard ? `${lasting(Date.now() - Date.parse(s.last_heard))} ago` : "–"}</td>
+            <td data-label="Server">${s.server < 0 ? "–" : s.server}${s.local ? " (local)" : ""}</td>
+            <td data-label="Timeout">${s.timeout}</td><td data-label="Ephemerals">${s.ephemerals}</td></tr>`,
         )}</tbody></table></div>
       ${found.length > drawn && html`<p class="note">The first ${drawn.toLocaleString("en")}: filter them.</p>`}
-      ${text.trim() && value?.more && html`<p class="note">Only the first ${all.toLocaleString("en")} sessions are looked at.</p>`}
+      ${text.trim() && value?.more && html`<p class="note">Of the first ${all.toLocaleString("en")} sessions.</p>`}
       ${most === first && value?.more && html`<button onClick=${() => setWide(true)}>More</button>`}
     </section>
     ${id && html`<${Session} key=${id} id=${id} />`}</div><${Watchers} /><${Expired} />`;

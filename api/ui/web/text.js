@@ -43,12 +43,17 @@ export const ago = (millis) => `${lasting(Date.now() - millis)} ago`;
 // lasting writes a duration, given in milliseconds, in the units in which people think of it.
 export function lasting(n) {
   const s = Math.max(0, Math.round(n / 1000));
-  const two = (big, small, name, rest) => `${Math.floor(s / big)} ${name}${s % big >= small ? ` ${Math.floor((s % big) / small)} ${rest}` : ""}`;
+  const two = (big, small, name, rest) =>
+    `${Math.floor(s / big)} ${name}` + (s % big >= small ? ` ${Math.floor((s % big) / small)} ${rest}` : "");
   if (s < 60) return `${s} s`;
   if (s < 3600) return two(60, 1, "min", "s");
   if (s < 172800) return two(3600, 60, "h", "min");
   return two(86400, 3600, "days", "h");
 }
+
+// contains says whether one of some texts has what has been typed.
+export const contains = (parts, typed) =>
+  parts.some((part) => part.toLowerCase().includes(typed.trim().toLowerCase()));
 
 export const base = (path) => path.slice(path.lastIndexOf("/") + 1);
 export const parent = (path) => path.slice(0, path.lastIndexOf("/")) || "/";
@@ -84,7 +89,9 @@ export function who({ scheme, id }) {
 }
 // names are those by which people know a client, of what it has proved: not that it has an address.
 export const names = (identities = []) =>
-  identities.filter(({ scheme }) => scheme !== "ip" && scheme !== "world").map(({ scheme, id }) => (scheme === "digest" ? id.split(":")[0] : id) || scheme);
+  identities
+    .filter(({ scheme }) => scheme !== "ip" && scheme !== "world")
+    .map(({ scheme, id }) => (scheme === "digest" ? id.split(":")[0] : id) || scheme);
 export const aclText = (acl) => acl.map(({ scheme, id, perms: p }) => `${scheme}:${id}:${p}`).join(",");
 
 export function kind({ kind: k, ttl }, stat) {

@@ -38,17 +38,23 @@ export function Tree({ path }) {
   return html`<div class="tree">
     <nav aria-label="Path" class="path">${crumbs(path)}</nav>
     <${Unread} error=${znodes.error} />
-    ${z && html`<div class=${list === z.path ? "browse" : "browse leaf"}><${Columns} z=${z} version=${`${heard} ${store.changes} ${store.identity?.name}`} open=${go} />
+    ${!z && znodes.loading && html`<p role="status">reading …</p>`}
+    ${z && html`<div class=${list === z.path ? "browse" : "browse leaf"}>
+      <${Columns} z=${z} heard=${heard} open=${go} />
       ${here && html`<${Znode} key=${path} z=${z} may=${mayWrite(store)} />`}</div>`}
   </div>`;
 }
 
-// listen calls heard() when the znode or its children change, by long polls, until the function is called that it returns.
+// listen calls heard() when the znode or its children change, by long polls while the page is in sight: a browser has
+// few connections for all its tabs. It returns the function that ends it.
 function listen(path, heard) {
   const abort = new AbortController();
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+  const inSight = () =>
+    document.hidden && new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
   (async () => {
     for (let since; !abort.signal.aborted;) {
+      await inSight();
       try {
         const news = await get(znode(path, "watches"), { kind: "persistent", wait: "25s", since }, abort.signal);
         if (news.events.length) heard();
@@ -114,7 +120,8 @@ function Data({ z }) {
   };
   const cut = (text) => (all ? text : text.slice(0, shown));
   // Objects and lists are indented without being asked.
-  const natural = () => (z.encoding === "base64" ? "hex" : /^\s*[[{]/.test(z.data) && views.JSON() !== null ? "JSON" : "text");
+  const natural = () =>
+    z.encoding === "base64" ? "hex" : /^\s*[[{]/.test(z.data) && views.JSON() !== null ? "JSON" : "text";
   const as = chosen ?? natural();
   const text = views[as]();
   const more = !all && z.stat.dataLength > (as === "hex" ? shown / 4 : shown);
