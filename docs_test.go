@@ -84,7 +84,7 @@ var pages = []struct {
 	{"lab/judge/protocol.md", 750},
 	{"lab/lesson.md", 3000},
 	{"lab/story/slides.md", 900},
-	{"lab/stories.md", 3000},
+	{"lab/stories.md", 3300},
 	{"lab/testdata/", 0},
 }
 

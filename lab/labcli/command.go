@@ -13,6 +13,7 @@ import (
 	"github.com/zk-lite/zk-lite/lab/chart"
 	"github.com/zk-lite/zk-lite/lab/election"
 	"github.com/zk-lite/zk-lite/lab/play"
+	"github.com/zk-lite/zk-lite/lab/story"
 	"github.com/zk-lite/zk-lite/lab/trace"
 )
 
@@ -51,11 +52,26 @@ func Command(o Options) *cobra.Command {
 	for _, p := range play.Commands() {
 		c.AddCommand(runCommand(o, p.Name))
 	}
-	c.AddCommand(tableCommand(o), scenarioCommand(o), judgeCommand(o), serveCommand(o))
+	c.AddCommand(tableCommand(o), scenarioCommand(o), storiesCommand(), judgeCommand(o), serveCommand(o))
 	if o.Ensemble != nil {
 		c.AddCommand(ensembleCommand(o))
 	}
 	return c
+}
+
+// storiesCommand returns the command that lists the stories.
+func storiesCommand() *cobra.Command {
+	return &cobra.Command{Use: "stories", Short: "List the stories of the page by lecture, each with its algorithm and length",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			stories, err := story.All()
+			if err != nil {
+				return err
+			}
+			story.List(c.OutOrStdout(), stories)
+			fmt.Fprintf(c.OutOrStdout(), "On the page of `zk-lite lab serve`, a link ends in #s=NAME; &present puts it on a wall.\n")
+			return nil
+		}}
 }
 
 // writeJSON writes one indented object.

@@ -7,7 +7,26 @@ import (
 	"testing"
 
 	"github.com/zk-lite/zk-lite/lab/page"
+	"github.com/zk-lite/zk-lite/lab/story"
 )
+
+// TestSlides_EachHasAStory: a slide that has a command has a story, and a story a lecture.
+func TestSlides_EachHasAStory(t *testing.T) {
+	slides, err := story.Slides()
+	if err != nil || len(slides) < 35 {
+		t.Fatalf("%d slides, %v: want those of five lectures", len(slides), err)
+	}
+	for _, s := range slides {
+		if len(s.Commands) > 0 && len(s.Stories) == 0 {
+			t.Errorf("%s has the command %q, and no story", s.Title, s.Commands[0])
+		}
+	}
+	for _, s := range all(t) {
+		if len(s.Lectures) == 0 || s.Algorithm == "" {
+			t.Errorf("%s: lectures %v, algorithm %q", s.Name, s.Lectures, s.Algorithm)
+		}
+	}
+}
 
 // TestSlides_StoriesAndCommandsExist: the map of the slides names stories that there are,
 // each of them, and commands that run.

@@ -15,7 +15,7 @@ type Story struct {
 	Name   string `json:"name"`
 	Title  string `json:"title"`
 	Slides string `json:"slides"`
-	// Lectures are the numbers of those that Slides names.
+	// Lectures are the numbers of those whose slides lead to the story.
 	Lectures  []int  `json:"lectures"`
 	Algorithm string `json:"algorithm"` // of the first command
 	Steps     []Step `json:"steps"`
@@ -42,6 +42,10 @@ func All() ([]Story, error) {
 	if err != nil {
 		return nil, err
 	}
+	all, err := Slides()
+	if err != nil {
+		return nil, err
+	}
 	var stories []Story
 	for _, name := range names {
 		data, err := fs.ReadFile(files, name)
@@ -51,6 +55,11 @@ func All() ([]Story, error) {
 		s, err := Parse(strings.TrimSuffix(path.Base(name), ".txt"), string(data))
 		if err != nil {
 			return nil, err
+		}
+		for n := range len(Lectures()) {
+			if slices.ContainsFunc(all, func(d Slide) bool { return d.leads(n+1, s.Name) }) {
+				s.Lectures = append(s.Lectures, n+1)
+			}
 		}
 		stories = append(stories, s)
 	}
@@ -72,7 +81,7 @@ func Parse(name, text string) (Story, error) {
 	if s.Title == "" || s.Slides == "" || len(s.Steps) == 0 {
 		return Story{}, fmt.Errorf("story %s: want a title, slides and steps", name)
 	}
-	s.classify()
+	s.Algorithm = s.algorithm()
 	for i, step := range s.Steps {
 		if len(step.Choices) > 0 && (step.Question == "" || step.Right < 0) || len(step.Choices) > 9 {
 			return Story{}, fmt.Errorf("story %s, step %d: want at most nine choices of a question, and one right one",
@@ -86,19 +95,13 @@ func Parse(name, text string) (Story, error) {
 	return s, nil
 }
 
-// classify notes the lectures and the algorithm.
-func (s *Story) classify() {
-	for part := range strings.SplitSeq(s.Slides, ";") {
-		found, _ := lectures(part)
-		s.Lectures = append(s.Lectures, found...)
-	}
-	slices.Sort(s.Lectures)
-	s.Lectures = slices.Compact(s.Lectures)
+// algorithm is that of the first command; a detector has no name.
+func (s *Story) algorithm() string {
 	words := strings.Fields(s.Steps[0].Command)
-	s.Algorithm = strings.Join(words[:min(len(words), 1)], "") // a detector has no name
 	if at := slices.Index(words, "--algorithm"); at >= 0 && at+1 < len(words) {
-		s.Algorithm = words[at+1]
+		return words[at+1]
 	}
+	return strings.Join(words[:min(len(words), 1)], "")
 }
 
 func (s *Story) line(line string, command *string, says *[]string) error {

@@ -24,15 +24,20 @@ type Slide struct {
 	Commands []string `json:"commands"` // whose runs the lab has
 }
 
+// leads tells whether the slide is of a lecture and leads to a story.
+func (s Slide) leads(lecture int, story string) bool {
+	return slices.Contains(s.Lectures, lecture) && slices.Contains(s.Stories, story)
+}
+
 //go:embed slides.md
-var slides string
+var slidesPage string
 
 var (
-	numbers = regexp.MustCompile(`^ ?((?:[1-5](?:, | and )?)+)`)
+	numbers = regexp.MustCompile(`^ ?(?:[1-5](?:, )?)+`)
 	quoted  = regexp.MustCompile("`([^`]+)`")
 )
 
-// lectures are the numbers at the beginning of a text: "1, 2 and 4".
+// lectures are the numbers at the beginning of a text: "1, 2, 4".
 func lectures(text string) (list []int, rest string) {
 	found := numbers.FindString(text)
 	for _, digit := range found {
@@ -47,7 +52,7 @@ func lectures(text string) (list []int, rest string) {
 func Slides() ([]Slide, error) {
 	var list []Slide
 	short := strings.NewReplacer("RING", "--ids 3,32,5,80,6,12", "SIX", "--ids 3,5,6,12,32,80")
-	for line := range strings.Lines(slides) {
+	for line := range strings.Lines(slidesPage) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 || !strings.ContainsAny(cells[1], "12345") {
 			continue

@@ -6,10 +6,10 @@ import { svg, number } from "./svg.js";
 const LEFT = 46; // for the times
 const TOP = 12;
 const MOST = 1200; // messages drawn at a time
-// The sizes of a label's letters and of a column's head, and the length that a run is stretched to: on a page, where it
-// may be scrolled, and on a wall, where it is squeezed, too.
-const DESK = { letter: 6.1, high: 11, head: 19, full: () => 470, least: 1 };
-const WALL = { letter: 8.6, high: 15, head: 32, full: (box) => box.clientHeight - 62, least: 0.5 };
+// The sizes of a label's letters, of a column's head and of the narrowest column, and the length that a run is
+// stretched to: at a desk, where it may be scrolled, and on a wall, where it is squeezed, too.
+const DESK = { letter: 6.1, high: 11, head: 19, column: 40, full: () => 470, least: 1 };
+const WALL = { letter: 8.6, high: 15, head: 32, column: 16, full: (box) => box.clientHeight - 62, least: 0.5 };
 
 export class Chart {
   constructor(parts, pick, seek) {
@@ -39,8 +39,9 @@ export class Chart {
     const n = this.columns.length;
     this.size = document.body.classList.contains("present") ? WALL : DESK;
     this.player.scale.fit(this.size.full(this.box), this.size.least);
-    const { head } = this.size;
-    this.step = Math.max(40, Math.min(190, (this.box.clientWidth - LEFT - 18) / n));
+    this.step = Math.max(this.size.column, Math.min(190, (this.box.clientWidth - LEFT - 18) / n));
+    const head = Math.min(this.size.head, this.step / 2);
+    this.heads.classList.toggle("tight", this.step < 40);
     this.width = Math.max(this.box.clientWidth - 2, LEFT + this.step * n + 12);
     this.height = this.player.scale.length + TOP + 22;
     for (const [part, height] of [[this.heads, 28], [this.body, this.height]]) {

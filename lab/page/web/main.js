@@ -9,7 +9,7 @@ import { Topology } from "./topology.js";
 import { Chart } from "./chart.js";
 import { Inspector } from "./inspector.js";
 import { Processes, happened, drawLamps, drawCounters, drawUnderWay } from "./panels.js";
-import { Teller } from "./story.js";
+import { Teller, slideLists } from "./story.js";
 import * as options from "./options.js";
 
 const FIRST = "election --algorithm bully --ids 3,5,6,12,32,80 --crash 80@0 --initiator 6";
@@ -222,6 +222,7 @@ async function start() {
     commands = known.commands;
     teller = new Teller(known, tell);
     options.algorithms(commands);
+    byId("slides").lastElementChild.replaceChildren(...slideLists(known));
     listen();
     await open();
   } catch (error) {

@@ -1,7 +1,17 @@
 // Tells a story: a text, a question and a moment of a run at a time. On a wall it says one of them at a time.
 
 import { html, byId } from "./svg.js";
-import { split } from "./command.js";
+import { split, toFragment } from "./command.js";
+
+// slideLists are the slides of each lecture, with links to their stories and commands.
+export function slideLists({ lectures, slides, commands }) {
+  const link = (fragment, text) => [" ", html("a", { href: fragment }, text)];
+  const runs = (line) => commands.some((c) => c.name === line.split(" ")[0]) && !line.includes("--sweep");
+  return lectures.flatMap((title, i) => [html("h2", {}, `Lecture ${i + 1}: ${title}`), html("ul", {},
+    slides.filter((s) => s.lectures.includes(i + 1)).map((s) => html("li", {}, s.title,
+      s.stories.flatMap((name) => link(`#s=${name}`, name)),
+      s.commands.filter(runs).slice(0, 1).flatMap((line) => link(toFragment({ words: split(line) }), "run")))))]);
+}
 
 export class Teller {
   // show is called with the words of a step's command and its moment.
