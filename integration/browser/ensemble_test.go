@@ -25,10 +25,16 @@ func TestPage_RealServers(t *testing.T) {
 			}
 			return ensemble.Runner{Servers: servers}.Trace(ctx, e)
 		},
-	})), 1280, fragment("election --algorithm zookeeper-herd --n 4 --crash 1@8", 0))
+	})), 1280, "s=18-zookeeper:0&"+fragment("election --algorithm zookeeper-herd --n 4 --crash 1@8", 0))
 	p.click("#real")
 	p.settled()
 	p.wantLine("ensemble --fault kill --n 4 --herd")
+	if at := p.text("#time"); !strings.HasSuffix(at, " ms") {
+		t.Errorf("the time of real servers is shown as %q, want milliseconds", at)
+	}
+	if !eval[bool](p, `document.querySelector("#story").hidden`) {
+		t.Error("a story of the simulator still stands above a run of real servers")
+	}
 	p.click("#last")
 	if said := p.text("#counters"); !strings.Contains(said, "watch events3 of 3") {
 		t.Errorf("three of four watch the leader that is killed; the counters say %q", said)

@@ -85,7 +85,7 @@ export class Chart {
       ...(player.other ? this.arrows(player.other, player.otherReplay, "other") : []),
       ...this.arrows(player.trace, player.replay, ""), ...this.marks(),
       svg("line", { class: "now", x1: LEFT - 6, x2: this.width, y1: nowY, y2: nowY }),
-      svg("text", { class: "now", x: 4, y: nowY + 4 }, number(player.now)),
+      svg("text", { class: "now", x: 4, y: nowY + 4 }, player.clock(player.now)),
     ];
     this.body.replaceChildren(...[...parts, ...this.labels()].filter(Boolean));
   }

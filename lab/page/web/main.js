@@ -126,8 +126,9 @@ function draw() {
   const slider = byId("slider");
   slider.max = player.stops.length;
   slider.value = player.place;
-  slider.setAttribute("aria-valuetext", `step ${player.place} of ${player.stops.length}, time ${number(player.now)}`);
-  byId("time").textContent = `t = ${number(player.now)}`;
+  slider.setAttribute("aria-valuetext",
+    `step ${player.place} of ${player.stops.length}, time ${player.clock(player.now)}`);
+  byId("time").textContent = `t = ${player.clock(player.now)}`;
   byId("place").textContent = `step ${player.place} of ${player.stops.length}`;
   byId("happened").textContent = happened(player);
   const play = byId("play");
@@ -191,6 +192,7 @@ function wallKey(key) {
 // onRealServers repeats an election of the simulator on the servers that the page knows: with as
 // many candidates, of which the leader is killed.
 function onRealServers() {
+  teller.leave(); // its moments are the simulator's
   const { trace } = player;
   const n = Math.min(16, trace.processes.filter((p) => !p.service).length);
   const herd = trace.algorithm === "zookeeper-herd" ? ["--herd"] : [];

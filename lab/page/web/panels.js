@@ -96,7 +96,7 @@ export function drawCounters(player, palette) {
     return bar({ name: turns > 1 ? `messages for ${turns} entries` : b.quantity,
       count, bound: value, best: /best|alone/.test(b.case),
       note: `${b.case}: ${b.formula} = ${number(b.value)}${turns > 1 ? ` an entry` : ""}`,
-      most: Math.max(value, time ? trace.time ?? 0 : sum(all, b.types)) * 1.02, unit: time ? "units" : "" });
+      most: Math.max(value, time ? trace.time ?? 0 : sum(all, b.types)) * 1.02, unit: time ? player.unit : "" });
   });
   const total = sum(now);
   byId("total").textContent = `${total} of ${sum(all)} messages`;
@@ -160,7 +160,7 @@ export function drawUnderWay(player, palette, pick) {
     return html("li", {}, html("button",
       { type: "button", "data-message": i, class: palette.of(m.type), onclick: (e) => pick({ message: i }, e) },
       html("span", { class: "swatch", "aria-hidden": "true" }), `${m.label}  ${name(m.from)} → ${name(m.to)}`,
-      html("small", {}, m.lost ? `lost: ${m.lost}` : `arrives at ${number(m.ends)}`)));
+      html("small", {}, m.lost ? `lost: ${m.lost}` : `arrives at ${player.clock(m.ends)}`)));
   }), places.length === 0 ? html("li", { class: "none" }, "no message is under way") : "");
   if (focused !== undefined) list.querySelector(`[data-message="${focused}"]`)?.focus();
 }

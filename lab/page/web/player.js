@@ -2,6 +2,7 @@
 
 import { Scale, momentsOf } from "./scale.js";
 import { Replay } from "./state.js";
+import { number } from "./svg.js";
 
 const SPEED = 46; // lengths of the scale a second: one unit, where something happens
 
@@ -31,6 +32,12 @@ export class Player {
   choose() {
     this.stops = this.trace.steps.flatMap((s, i) => (s.quiet && !this.upkeep ? [] : [i + 1]));
   }
+
+  // unit is that of the times: real servers are timed in milliseconds.
+  get unit() { return this.trace.family === "ensemble" ? "ms" : "units"; }
+
+  // clock writes a time as it is shown.
+  clock(time) { return `${number(time)}${this.unit === "ms" ? " ms" : ""}`; }
 
   get step() { return this.k > 0 ? this.trace.steps[this.k - 1] : undefined; }
 

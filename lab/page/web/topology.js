@@ -83,6 +83,7 @@ export class Topology {
     this.moving = svg("g", {});
     this.ghosts = svg("g", { class: "ghosts" });
     this.nodes = new Map(trace.processes.map((p) => [p.id, this.node(p)]));
+    this.root.classList.toggle("crowd", this.plan.outer.length > 16);
     this.root.replaceChildren(...edges(trace, this.plan), this.ghosts, ...[...this.nodes.values()].map((n) => n.group),
       this.moving);
   }
