@@ -25,17 +25,16 @@ func tableCommand(o Options) *cobra.Command {
 			if err := table.CheckAlgorithms(only...); err != nil {
 				return o.usage(err)
 			}
-			rows, err := table.Make(c.Context(), list, seed, only...)
-			if err != nil {
-				return err
-			}
 			for _, note := range table.LeftOut(list, only...) {
 				fmt.Fprintln(c.ErrOrStderr(), note)
 			}
+			var rows []table.Row
 			if asJSON {
-				err = writeJSON(c.OutOrStdout(), rows)
+				if rows, err = table.Make(c.Context(), list, seed, only...); err == nil {
+					err = writeJSON(c.OutOrStdout(), rows)
+				}
 			} else {
-				err = table.Text(c.OutOrStdout(), rows)
+				rows, err = printTable(c, list, seed, only)
 			}
 			if err != nil {
 				return err
@@ -49,6 +48,19 @@ func tableCommand(o Options) *cobra.Command {
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of the random arrangements")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the rows as JSON")
 	return c
+}
+
+// printTable prints rows as they are measured: the largest take seconds each.
+func printTable(c *cobra.Command, sizes []int, seed uint64, only []string) (rows []table.Row, err error) {
+	p, err := table.NewPrinter(c.OutOrStdout())
+	if err != nil {
+		return nil, err
+	}
+	err = table.Each(c.Context(), sizes, seed, func(more []table.Row) error {
+		rows = append(rows, more...)
+		return p.Print(more)
+	}, only...)
+	return rows, err
 }
 
 // broken turns a row that contradicts its formula into a failure of the command.

@@ -12,22 +12,27 @@ const (
 	classTimer
 )
 
-// item is one entry of the event queue.
+// item is one entry of the event queue. Nearly all are messages, a million at a time: what the others have lies elsewhere.
 type item struct {
 	at     time.Duration
 	class  uint8
 	seq    uint64
 	to     ID
-	life   int // incarnation of the process for which a timer was set
-	fault  Fault
 	from   ID
 	via    Route
 	msg    Message
 	number int
 	sentAt time.Duration
-	event  Event
-	timer  string
-	set    uint64 // which arming of the timer
+	*other
+}
+
+// other is what an item has that is no message.
+type other struct {
+	fault Fault
+	event Event
+	timer string
+	life  int    // incarnation of the process for which a timer was set
+	set   uint64 // which arming of the timer
 }
 
 // queue is a binary min-heap by (at, class, seq). It is bounded by

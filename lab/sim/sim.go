@@ -115,10 +115,10 @@ func New(config Config, members []Member) (*Simulator, error) {
 		return nil, err
 	}
 	for _, f := range config.Faults {
-		s.push(item{at: f.At, class: classFault, fault: f})
+		s.push(item{at: f.At, class: classFault, other: &other{fault: f}})
 	}
 	for _, m := range members {
-		s.push(item{class: classCommand, to: m.ID, event: Start{}})
+		s.push(item{class: classCommand, to: m.ID, other: &other{event: Start{}}})
 	}
 	return s, nil
 }
@@ -159,7 +159,7 @@ func (s *Simulator) Watch(o Observer) { s.observers = append(s.observers, o) }
 // Command schedules a command event for a process. It is dropped if the process
 // is down at that time.
 func (s *Simulator) Command(at time.Duration, to ID, command Event) {
-	s.push(item{at: max(at, s.now), class: classCommand, to: to, event: command})
+	s.push(item{at: max(at, s.now), class: classCommand, to: to, other: &other{event: command}})
 }
 
 func (s *Simulator) push(it item) {
@@ -286,8 +286,8 @@ func (s *Simulator) step(id ID, event Event) {
 			s.record(Record{Kind: Armed, Process: id, Peer: None, Type: t.Name, Due: s.now + t.After})
 		}
 		p.timers[t.Name] = s.seq
-		s.push(item{at: s.now + t.After, class: classTimer, to: id, life: p.life,
-			timer: t.Name, set: s.seq})
+		s.push(item{at: s.now + t.After, class: classTimer, to: id,
+			other: &other{life: p.life, timer: t.Name, set: s.seq}})
 	}
 	for _, send := range out.Sends {
 		s.send(id, send)

@@ -6,8 +6,10 @@ import (
 	"io"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/zk-lite/zk-lite/lab/sim"
 )
@@ -105,32 +107,86 @@ func CheckAlgorithms(names ...string) error {
 // measured, or all if none is; "zookeeper" names the election and the lock. LeftOut lists the
 // rows that are not made.
 func Make(ctx context.Context, sizes []int, seed uint64, only ...string) ([]Row, error) {
-	if err := CheckAlgorithms(only...); err != nil {
-		return nil, err
-	}
 	var rows []Row
+	err := Each(ctx, sizes, seed, func(more []Row) error {
+		rows = append(rows, more...)
+		return nil
+	}, only...)
+	return rows, err
+}
+
+// mostAtOnce bounds how many cells of the table are measured at once: each of the largest takes some
+// hundred megabytes.
+const mostAtOnce = 4
+
+// cell is one algorithm at one size.
+type cell struct {
+	measure
+	n    int
+	rows []Row
+	err  error
+	done chan struct{}
+}
+
+// Each measures the rows as Make does, and gives them to take in the same order: those of an algorithm at a size, as
+// soon as they and all before them are there.
+func Each(ctx context.Context, sizes []int, seed uint64, take func([]Row) error, only ...string) error {
+	if err := CheckAlgorithms(only...); err != nil {
+		return err
+	}
+	var cells []*cell
 	for _, m := range measures() {
 		if len(only) > 0 && !slices.Contains(only, m.algorithm) {
 			continue
 		}
 		for _, n := range m.fitting(sizes) {
-			if err := ctx.Err(); err != nil {
-				return nil, fmt.Errorf("making the table: %w", err)
-			}
 			if n < MinN || n > MaxN {
-				return nil, fmt.Errorf("size %d: want %d to %d", n, MinN, MaxN)
+				return fmt.Errorf("size %d: want %d to %d", n, MinN, MaxN)
 			}
-			more, err := m.make(ctx, n, seed)
-			if err != nil {
-				return nil, fmt.Errorf("measuring at n=%d: %w", n, err)
-			}
-			for _, r := range more {
-				r.N = n
-				rows = append(rows, r.judged())
-			}
+			cells = append(cells, &cell{measure: m, n: n, done: make(chan struct{})})
 		}
 	}
-	return rows, nil
+	ctx, cancel := context.WithCancel(ctx)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer cancel()
+	next := make(chan *cell, len(cells))
+	for _, c := range cells {
+		next <- c
+	}
+	close(next)
+	for range min(runtime.GOMAXPROCS(0), mostAtOnce) {
+		workers.Go(func() {
+			for c := range next {
+				c.fill(ctx, seed)
+			}
+		})
+	}
+	for _, c := range cells {
+		if <-c.done; c.err != nil {
+			return c.err
+		}
+		if err := take(c.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill measures the cell, unless that is no longer wanted.
+func (c *cell) fill(ctx context.Context, seed uint64) {
+	defer close(c.done)
+	if err := ctx.Err(); err != nil {
+		c.err = fmt.Errorf("making the table: %w", err)
+		return
+	}
+	if c.rows, c.err = c.make(ctx, c.n, seed); c.err != nil {
+		c.err = fmt.Errorf("measuring at n=%d: %w", c.n, c.err)
+	}
+	for i, r := range c.rows {
+		r.N = c.n
+		c.rows[i] = r.judged()
+	}
 }
 
 // measure makes the rows of one algorithm at one size.
@@ -173,17 +229,28 @@ func LeftOut(sizes []int, only ...string) []string {
 	return notes
 }
 
-// Text writes the table in columns.
-func Text(w io.Writer, rows []Row) error {
+// Printer writes a table in columns, as its rows come.
+type Printer struct {
+	to   io.Writer
+	last string // algorithm
+}
+
+const form = "%-15s %-21s %5s  %-21s %10s %-2s %10s  %-25s %s\n"
+
+// NewPrinter writes the head of the table.
+func NewPrinter(w io.Writer) (*Printer, error) {
+	_, err := fmt.Fprintf(w, form, "algorithm", "case", "n", "quantity", "measured", "", "formula", "", "")
+	return &Printer{to: w}, err
+}
+
+// Print writes rows.
+func (p *Printer) Print(rows []Row) error {
 	var b strings.Builder
-	form := "%-15s %-21s %5s  %-21s %10s %-2s %10s  %-25s %s\n"
-	fmt.Fprintf(&b, form, "algorithm", "case", "n", "quantity", "measured", "", "formula", "", "")
-	last := ""
 	for _, r := range rows {
-		if r.Algorithm != last && last != "" {
+		if r.Algorithm != p.last && p.last != "" {
 			b.WriteString("\n")
 		}
-		last = r.Algorithm
+		p.last = r.Algorithm
 		holds := "ok"
 		if !r.Holds {
 			holds = "BROKEN"
@@ -191,7 +258,7 @@ func Text(w io.Writer, rows []Row) error {
 		fmt.Fprintf(&b, form, r.Algorithm, r.Case, fmt.Sprint(r.N), r.Quantity,
 			number(r.Measured), r.Relation, number(r.Expected), r.Formula, holds)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(p.to, b.String())
 	return err
 }
 

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -46,6 +48,38 @@ func TestMake_SampledAbove_FormulasHold(t *testing.T) {
 }
 
 // TestRow_Judged_Broken shows that the check can fail.
+// TestEach_GivesRowsInOrderAndStops: the rows of a size come together and in the table's order, and an error of who takes
+// them ends it.
+func TestEach_GivesRowsInOrderAndStops(t *testing.T) {
+	var got []Row
+	sizes := []int{8, 6}
+	if err := Each(t.Context(), sizes, 1, func(rows []Row) error {
+		for _, r := range rows {
+			if r.N != rows[0].N || r.Algorithm != rows[0].Algorithm {
+				t.Errorf("rows of %s, n=%d and of %s, n=%d come together", r.Algorithm, r.N, rows[0].Algorithm, rows[0].N)
+			}
+		}
+		got = append(got, rows...)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Make(t.Context(), sizes, 1)
+	if err != nil || !slices.Equal(got, want) || len(want) < 50 {
+		t.Errorf("%d rows, %v; Make has %d: want the same ones", len(got), err, len(want))
+	}
+	full, calls := errors.New("no room"), 0
+	err = Each(t.Context(), sizes, 1, func([]Row) error { calls++; return full })
+	if !errors.Is(err, full) || calls != 1 {
+		t.Errorf("who takes the rows fails at once: %v after %d calls, want its error after 1", err, calls)
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Each(stopped, sizes, 1, func([]Row) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v, want %v", err, context.Canceled)
+	}
+}
+
 func TestRow_Judged_Broken(t *testing.T) {
 	for _, r := range []Row{
 		{Measured: 15, Relation: Equal, Expected: 16},
