@@ -52,7 +52,8 @@ func Command(o Options) *cobra.Command {
 	for _, p := range play.Commands() {
 		c.AddCommand(runCommand(o, p.Name))
 	}
-	c.AddCommand(tableCommand(o), scenarioCommand(o), storiesCommand(), judgeCommand(o), serveCommand(o))
+	c.AddCommand(tableCommand(o), scenarioCommand(o), storiesCommand(), throughputCommand(), judgeCommand(o),
+		serveCommand(o))
 	if o.Ensemble != nil {
 		c.AddCommand(ensembleCommand(o))
 	}
@@ -61,16 +62,17 @@ func Command(o Options) *cobra.Command {
 
 // storiesCommand returns the command that lists the stories.
 func storiesCommand() *cobra.Command {
-	return &cobra.Command{Use: "stories", Short: "List the stories of the page by lecture, each with its algorithm and length",
-		Args: cobra.NoArgs,
+	return &cobra.Command{Use: "stories", Args: cobra.NoArgs,
+		Short: "List the stories of the page by lecture, each with its algorithm and length",
 		RunE: func(c *cobra.Command, _ []string) error {
 			stories, err := story.All()
 			if err != nil {
 				return err
 			}
 			story.List(c.OutOrStdout(), stories)
-			fmt.Fprintf(c.OutOrStdout(), "On the page of `zk-lite lab serve`, a link ends in #s=NAME; &present puts it on a wall.\n")
-			return nil
+			_, err = fmt.Fprintln(c.OutOrStdout(),
+				"On the page of `zk-lite lab serve`, a link ends in #s=NAME; &present puts it on a wall.")
+			return err
 		}}
 }
 

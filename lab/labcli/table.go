@@ -50,6 +50,33 @@ func tableCommand(o Options) *cobra.Command {
 	return c
 }
 
+// throughputCommand returns the command that shows the throughput that was measured.
+func throughputCommand() *cobra.Command {
+	var svg string
+	c := &cobra.Command{Use: "throughput", Args: cobra.NoArgs,
+		Short: "Show answers a second against the share of reads, as they were measured",
+		RunE: func(c *cobra.Command, _ []string) error {
+			p := table.Throughput()
+			if svg != "" {
+				return writeFile(svg, p.SVG)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s, %s\n%8s", p.Title, table.ThroughputSource, p.X)
+			for _, s := range p.Series {
+				fmt.Fprintf(c.OutOrStdout(), "%12s", s.Name)
+			}
+			for i, point := range p.Series[0].Points {
+				fmt.Fprintf(c.OutOrStdout(), "\n%8g", point[0])
+				for _, s := range p.Series {
+					fmt.Fprintf(c.OutOrStdout(), "%12.0f", s.Points[i][1])
+				}
+			}
+			fmt.Fprintln(c.OutOrStdout())
+			return nil
+		}}
+	c.Flags().StringVar(&svg, "svg", "", "write a picture to this `file` instead")
+	return c
+}
+
 // printTable prints rows as they are measured: the largest take seconds each.
 func printTable(c *cobra.Command, sizes []int, seed uint64, only []string) (rows []table.Row, err error) {
 	p, err := table.NewPrinter(c.OutOrStdout())

@@ -3,7 +3,11 @@ package table
 import (
 	"context"
 	"errors"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -187,6 +191,33 @@ func TestMake_Contended_SaysHowManyAsk(t *testing.T) {
 	for n, name := range map[int]string{crowd: "worst (all ask)", crowd + 1: "worst (16 ask)"} {
 		if !slices.ContainsFunc(rows, func(r Row) bool { return r.N == n && r.Case == name }) {
 			t.Errorf("no row %q for n=%d", name, n)
+		}
+	}
+}
+
+// TestThroughput_IsWhatWasMeasured compares the figures with the page of the bench.
+func TestThroughput_IsWhatWasMeasured(t *testing.T) {
+	page, err := os.ReadFile("../../bench/results/2026-11-24-reads.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := map[string][][2]float64{}
+	row := regexp.MustCompile(`(?m)^\| (\d+) \| (\d servers) \| ([\d,]+) \|`)
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		share, errShare := strconv.ParseFloat(m[1], 64)
+		rate, errRate := strconv.ParseFloat(strings.ReplaceAll(m[3], ",", ""), 64)
+		if errShare != nil || errRate != nil {
+			t.Fatal(errShare, errRate)
+		}
+		measured[m[2]] = append(measured[m[2]], [2]float64{share, rate})
+	}
+	series := Throughput().Series
+	if len(series) != 3 || len(measured) != 3 {
+		t.Errorf("%d lines of %d ensembles, want 3 of 3", len(series), len(measured))
+	}
+	for _, s := range series {
+		if !slices.Equal(s.Points, measured[s.Name]) {
+			t.Errorf("%s: %v, want what was measured: %v", s.Name, s.Points, measured[s.Name])
 		}
 	}
 }
