@@ -164,8 +164,7 @@ func TestUI_Errors(t *testing.T) {
 	}
 }
 
-// TestUI_Messages: a message goes by itself or at the next view; an error stays until then, and so does what can be
-// undone.
+// TestUI_Messages: a message goes by itself; one of what can be undone stays until the next view.
 func TestUI_Messages(t *testing.T) {
 	anew(t, "/message", "")
 	p := uiOf(t, "tree/message")
