@@ -4,7 +4,7 @@ import { everywhere, get } from "./api.js";
 import { useStore, useAsync } from "./store.js";
 import { Failure, Failures, Name } from "./parts.js";
 import { whose } from "./sessions.js";
-import { contains, lasting, millis, plural, when } from "./text.js";
+import { ago, contains, millis, plural, when } from "./text.js";
 
 const first = 50, // sessions that are shown before "More"
   most = 1000; // that each server remembers
@@ -35,7 +35,7 @@ function both(a, b) {
   return { ...carried, address, identities, heard, heard_by, cause: cause === "server" ? cause : carried.cause };
 }
 
-const ago = (x, moment) => `${millis(Date.parse(x.at) - Date.parse(moment))} before`;
+const before = (x, moment) => `${millis(Date.parse(x.at) - Date.parse(moment))} before`;
 
 // paths are those of the first ephemerals that went with it.
 const paths = ({ paths = [], ephemerals }) => [
@@ -74,9 +74,9 @@ export function Expired() {
       <th>Client</th><th>Expired</th><th>Why</th><th>Last heard</th><th>Timeout</th><th>Took with it</th></tr></thead><tbody>${found.map(
         (x) => html`<tr key=${x.session}><td><code>${x.session}</code></td>
         <td data-label="Client" class="text"><${Name} text=${whose(x) || "–"} /></td>
-        <td data-label="Expired">${lasting(Date.now() - Date.parse(x.at))} ago<br /><small>${when(Date.parse(x.at))}</small></td>
+        <td data-label="Expired">${ago(Date.parse(x.at))}<br /><small>${when(Date.parse(x.at))}</small></td>
         <td data-label="Why" class="text"><${Name} text=${causes[x.cause](x)} /></td>
-        <td data-label="Last heard">${x.heard ? ago(x, x.heard) : "–"}
+        <td data-label="Last heard">${x.heard ? before(x, x.heard) : "–"}
           ${x.heard && x.heard_by !== undefined && html`<br /><small>by server ${x.heard_by}</small>`}</td>
         <td data-label="Timeout">${millis(x.timeout_ms)}</td>
         <td data-label="Took with it">${plural(x.ephemerals, "ephemeral")},

@@ -5,7 +5,7 @@ import { done, usePoll, useStore, useAsync, mayWrite } from "./store.js";
 import { Ask, Failure, Failures, Field, Name, open } from "./parts.js";
 import { Expired } from "./expired.js";
 import { link } from "./tree.js";
-import { contains, lasting, names, plural, when, who } from "./text.js";
+import { ago, contains, names, plural, when, who } from "./text.js";
 
 const first = 100, // sessions that are shown at first
   all = 10_000, // and that are looked at with a filter,
@@ -79,7 +79,7 @@ export function Sessions({ id }) {
           (s) =>
             html`<tr key=${s.id}><td><${SessionLink} id=${s.id} current=${s.id === id} /></td>
             <td data-label="Client" class="text"><${Name} text=${whose(s) || "–"} /></td>
-            <td data-label="Last heard">${s.last_heard ? `${lasting(Date.now() - Date.parse(s.last_heard))} ago` : "–"}</td>
+            <td data-label="Last heard">${s.last_heard ? ago(Date.parse(s.last_heard)) : "–"}</td>
             <td data-label="Server">${s.server < 0 ? "–" : s.server}${s.local ? " (local)" : ""}</td>
             <td data-label="Timeout">${s.timeout}</td><td data-label="Ephemerals">${s.ephemerals}</td></tr>`,
         )}</tbody></table></div>
@@ -119,7 +119,7 @@ function Session({ id }) {
         c &&
         html`<dt>Client</dt><dd>${c.address ?? "shown to administrators"}</dd><dt>Identity</dt><dd>${c.identities.map(who).join("; ") || "none that is yours"}</dd>
       <dt>Connected since</dt><dd>${time(c.established)}</dd><dt>Last heard</dt><dd>
-        ${c.last_heard ? `${lasting(Date.now() - Date.parse(c.last_heard))} ago` : "not yet"}</dd>
+        ${c.last_heard ? ago(Date.parse(c.last_heard)) : "not yet"}</dd>
       <dt>Requests in progress</dt><dd>${c.outstanding}</dd>`
       }</dl>
     ${!c && !s.failure && html`<p
