@@ -62,7 +62,8 @@ func rootCommand() *cobra.Command {
 			importZooKeeperCommand(), exportZooKeeperCommand(), takeoverCommand(),
 		},
 		[]*cobra.Command{
-			inspectCommand(), sizeCommand(), benchCommand(), labCommand(), docsCommand(), manCommand(), versionCommand(),
+			inspectCommand(), sizeCommand(), benchCommand(), labCommand(), docsCommand(), manCommand(),
+			versionCommand(),
 		})
 	return root
 }
