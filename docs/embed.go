@@ -7,7 +7,7 @@ import "embed"
 
 // Files has the pages, beginning with README.md.
 //
-//go:embed README.md cli.md client.md compatibility.md configuration.md dashboard.md deployment.md limits.md
-//go:embed migration.md monitoring.md operations.md protocol.md recipes.md security.md sizing.md troubleshooting.md
-//go:embed when-not.md
+//go:embed README.md cli.md client.md compatibility.md configuration.md cookbook.md dashboard.md deployment.md
+//go:embed limits.md migration.md monitoring.md operations.md protocol.md quickstart.md recipes.md security.md sizing.md
+//go:embed troubleshooting.md when-not.md
 var Files embed.FS

@@ -33,13 +33,18 @@ var documented = []struct {
 	{page: "docs/cli.md", first: "$ export ZK_LITE_SERVER=zk1", not: "needs a fourth server: TestCLI_Ensemble/member"},
 	{page: "docs/cli.md", first: "$ zk-lite backup zk.backup"},
 	{page: "docs/cli.md", first: "$ zk-lite lock /locks/backup",
-		prepare: "for f in backup.sh daily.sh scheduler worker; do " +
-			`printf '#!/bin/sh\necho "$0 runs"\n' > $f; chmod +x $f; done`,
-		output: "backup.sh runs.*daily.sh runs.*scheduler runs.*worker runs"},
+		prepare: programs, output: "backup.sh runs.*daily.sh runs.*scheduler runs.*worker runs"},
 	{page: "docs/cli.md", first: "$ zk-lite locks /locks", not: "its table differs from run to run: TestLocks_WhoWaitsForWhom"},
 	{page: "docs/cli.md", first: "$ zk-lite backup ls", prepare: "mkdir backups; for f in monday tuesday; do " +
 		"zk-lite backup $f.backup; cp $f.backup backups; done"},
 	{page: "docs/client.md", first: "go get ", not: "needs the network"},
+
+	{page: "docs/cookbook.md", first: "zk-lite elect ", prepare: programs,
+		output: `scheduler runs.*"candidates"`},
+	{page: "docs/cookbook.md", first: "zk-lite lock ", prepare: programs, output: "backup.sh runs.*daily.sh runs"},
+	{page: "docs/cookbook.md", first: "zk-lite create --parents /app/config", output: "20.*10"},
+	{page: "docs/cookbook.md", first: "zk-lite join ", prepare: programs, output: `worker runs.*"members"`},
+	{page: "docs/cookbook.md", first: "zk-lite create --parents /app/gate", output: `"deleted"`},
 
 	{page: "docs/deployment.md", first: "dpkg --install", not: "installs: .ci/packages"},
 	{page: "docs/deployment.md", first: "ssh-keygen -Y verify", not: "needs ssh-keygen: TestSign in packaging"},
@@ -51,6 +56,8 @@ var documented = []struct {
 
 	{page: "docs/monitoring.md", first: "zk-lite slow ", prepare: "export ZK_LITE_PASSWORD=secret",
 		output: "AT +SERVER.*AT +SESSION.*KIND +NAME.*address +127.0.0.1"},
+	{page: "docs/quickstart.md", first: "zk=http", output: "one\nchanged\nholding the lock\n$"},
+
 	{page: "docs/recipes.md", first: "$ dig ", not: "needs dig: TestDocs_Questions in api/dns asks the same"},
 
 	{page: "docs/operations.md", first: "reconfig -add", not: "needs Java: integration/interop runs it in zkCli"},
@@ -82,7 +89,9 @@ var documented = []struct {
 }
 
 const (
-	text = "no command"
+	text     = "no command"
+	programs = "for f in backup.sh daily.sh scheduler worker; do " +
+		`printf '#!/bin/sh\necho "$0 runs"\n' > $f; chmod +x $f; done`
 	zkop = `zkop() { zk-lite "$@" --auth digest:super:secret; }; `
 )
 
@@ -104,7 +113,7 @@ func TestDocs_Commands(t *testing.T) {
 			if slices.Contains(otherwise, name) {
 				continue
 			}
-			for _, block := range blocksOf(t, file) {
+			for _, block := range blocksOf(t, file, "", "sh") {
 				i := slices.IndexFunc(documented, func(d struct{ page, first, not, prepare, output string }) bool {
 					return d.page == name && strings.HasPrefix(block, d.first)
 				})
@@ -126,15 +135,15 @@ func TestDocs_Commands(t *testing.T) {
 	}
 }
 
-// blocksOf returns a page's fenced blocks without a language, or in that of a shell.
-func blocksOf(t *testing.T, file string) (blocks []string) {
+// blocksOf returns a page's fenced blocks in some languages.
+func blocksOf(t *testing.T, file string, languages ...string) (blocks []string) {
 	t.Helper()
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, part := range strings.Split("\n"+string(page), "\n```") {
-		if language, body, _ := strings.Cut(part, "\n"); i%2 == 1 && (language == "" || language == "sh") {
+		if language, body, _ := strings.Cut(part, "\n"); i%2 == 1 && slices.Contains(languages, language) {
 			blocks = append(blocks, body+"\n")
 		}
 	}

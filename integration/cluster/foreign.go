@@ -67,6 +67,16 @@ func Kazoo(t testing.TB, file string) []string {
 // curatorPackages are those of Curator's jars.
 const curatorPackages = "libcurator-recipes-java libcurator-framework-java libcurator-client-java"
 
+// CuratorClassPath is the class path of a Java program that uses Curator.
+func CuratorClassPath(t testing.TB) string {
+	t.Helper()
+	path := ClassPath(t)
+	for _, jar := range []string{"curator-recipes", "curator-framework", "curator-client", "guava"} {
+		path += ":" + NeedTool(t, "/usr/share/java/"+jar+".jar", curatorPackages)
+	}
+	return path
+}
+
 // Java compiles programs that use ZooKeeper's client, and Curator if one is named after it. It returns the command that
 // runs them, up to the class path: further flags, a class and its arguments follow.
 func Java(t testing.TB, sources ...string) []string {
@@ -74,9 +84,7 @@ func Java(t testing.TB, sources ...string) []string {
 	javac := NeedTool(t, "/usr/bin/javac", "default-jdk-headless")
 	classPath, dir := ClassPath(t), t.TempDir()
 	if strings.Contains(strings.Join(sources, " "), "Curator") {
-		for _, jar := range []string{"curator-recipes", "curator-framework", "curator-client", "guava"} {
-			classPath += ":" + NeedTool(t, "/usr/share/java/"+jar+".jar", curatorPackages)
-		}
+		classPath = CuratorClassPath(t)
 	}
 	compile := []string{javac, "-encoding", "UTF-8", "-nowarn", "-cp", classPath, "-d", dir}
 	for _, name := range sources {
