@@ -70,6 +70,7 @@ var documented = []struct {
 		output: "can be stopped.*accepts clients again.*ID  ROLE"},
 	{page: "docs/operations.md", first: "zkop backup zk-", prepare: zkop, output: "restored"},
 
+	{page: "docs/security.md", first: "dataDir=/var/lib/zk-lite", not: "no command: TestDocs_FirmConfiguration"},
 	{page: "docs/security.md", first: "secureClientPort=2281", not: text},
 	{page: "docs/security.md", first: "zk-lite tls init", output: "zk1.pem"},
 	{page: "docs/security.md", first: "Server {", not: text},
