@@ -30,7 +30,7 @@ UPGRADES ?= Test
 MIGRATION ?= Test
 FAULTS ?= TestPartition|TestHostile|TestClock|TestRestart|DiskFull|TestFive|TestPower|TestSync|TestNoRoom|TestDisk|TestDescriptors|TestMemory|TestEdge|TestSlow
 
-.PHONY: help build release sign packages image cross vulncheck dev short test slow race lint fuzz explore replay browser site lab-site interop sim monitoring suites clients tenants upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
+.PHONY: help build release sign packages image cross vulncheck dev short test slow race lint fuzz explore replay browser site diagrams lab-site interop sim monitoring suites clients tenants upgrade release-data migration oracle faults hostile soak edge soak-recipes bench benchmarks drill drill-backup kube
 
 help: ## print this
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,6 +105,10 @@ replay: ## earlier findings of make explore, again
 site: SITE ?= bin/site
 site: build ## all pages of documentation as a web site, in SITE (bin/site)
 	bin/zk-lite docs --clone . --out $(SITE)
+
+diagrams: ## draws docs/diagrams/*.dot again, after a change (Debian: graphviz)
+	for f in docs/diagrams/*.dot; do dot -Tsvg "$$f" >"$${f%.dot}.svg" && \
+	  echo "<!-- drawn from sha256 $$(sha256sum <"$$f" | cut -d' ' -f1) -->" >>"$${f%.dot}.svg"; done
 
 lab-site: SITE ?= bin/lab-site
 lab-site: ## the lab's page as static files, in SITE (bin/lab-site), with the simulator as WebAssembly

@@ -1,6 +1,7 @@
 package zklite_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -203,6 +204,16 @@ func TestDocs_Links(t *testing.T) {
 			if anchor != "" && !anchors(read(t, file))[anchor] {
 				t.Errorf("%s links to %s: %s has no such heading", page, m[1], file)
 			}
+		}
+	}
+}
+
+// TestDocs_DiagramsAreDrawn: the pictures are those of their sources; make diagrams draws them again.
+func TestDocs_DiagramsAreDrawn(t *testing.T) {
+	for _, source := range files(t, ".dot") {
+		want := fmt.Sprintf("<!-- drawn from sha256 %x -->", sha256.Sum256([]byte(read(t, source))))
+		if picture := strings.TrimSuffix(source, ".dot") + ".svg"; !strings.Contains(read(t, picture), want) {
+			t.Errorf("%s is not drawn from %s as it is: make diagrams", picture, source)
 		}
 	}
 }
