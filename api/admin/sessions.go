@@ -131,7 +131,8 @@ func tellableOf(q *rest.Request, c insight.Client, all bool) insight.Client {
 	if at, err := netip.ParseAddrPort(c.Address); err != nil || at.Addr().Unmap().String() != q.Address {
 		c.Address = ""
 	}
-	c.Identities = slices.DeleteFunc(slices.Clone(c.Identities), func(i znode.ID) bool { return !slices.Contains(q.IDs, i) })
+	others := func(i znode.ID) bool { return !slices.Contains(q.IDs, i) }
+	c.Identities = slices.DeleteFunc(slices.Clone(c.Identities), others)
 	return c
 }
 

@@ -66,7 +66,7 @@ type Watchers struct {
 // Recipes are places where recipes are in use, those with the most waiters first.
 type Recipes struct {
 	Places []Place `json:"places"`
-	// Deadlocks are circles of sessions, each of which waits for a lock that the next one holds, the last for the first.
+	// Deadlocks are circles of sessions, each waiting for a lock that the next one holds, the last for the first.
 	Deadlocks [][]string `json:"deadlocks"`
 	More      bool       `json:"more"` // there may be others
 }

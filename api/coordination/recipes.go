@@ -191,7 +191,7 @@ func (o *overview) places() (all []curator.Place) {
 	return all
 }
 
-// deadlocks finds them. The znodes were not read all at once: a circle is one if all its znodes are there at one moment.
+// deadlocks finds them. The znodes were not read all at once: in a circle, all its znodes are there at one moment.
 func (o *overview) deadlocks(places []curator.Place) [][]string {
 	all := [][]string{}
 	for _, circle := range curator.Deadlocks(places) {

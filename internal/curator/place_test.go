@@ -178,3 +178,32 @@ func TestDeadlocks_OfMany(t *testing.T) {
 		t.Errorf("%d circles, want one of %d sessions", len(circles), n)
 	}
 }
+
+// Whatever the names are, each is in one place, and the first one there does not wait.
+func FuzzPlaces(f *testing.F) {
+	f.Add("_c_a-lock-0000000001\n__lock__--2147483648\nx__rlock__0000000003\nweb\n_c_a-latch-0000000009")
+	f.Add("__READ__0000000001\n__WRIT__0000000001\nlease-0000000000\nqueue-|7F|0000000001\nentry-100-0000000002")
+	f.Fuzz(func(t *testing.T, text string) {
+		names := map[string]znode.SessionID{}
+		var items []string
+		for i, name := range strings.Split(text, "\n") {
+			if names[name] = znode.SessionID(i % 3); curator.IsItem(name) {
+				items = append(items, name)
+			}
+		}
+		places, users := curator.Places("/p", names, nil), 0
+		for i := range places {
+			if users += len(places[i].Users); places[i].Users[0].Waits {
+				t.Errorf("%q: the first waits in %+v", text, places[i])
+			}
+			for j := range places[i].Users {
+				places[i].WaitsFor(j)
+			}
+		}
+		if users != len(names) {
+			t.Errorf("%q: %d users of %d names", text, users, len(names))
+		}
+		curator.Deadlocks(places)
+		curator.Places("/p", nil, items)
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -66,7 +67,7 @@ at the lock beside it. --kind also shows group and queue.`,
 	}
 	g.completePaths(c, 1)
 	limit := c.Flags().IntP("limit", "n", 50, "show at most so many places, up to 1000")
-	kind := c.Flags().String("kind", lockKinds, "show these `kinds`, of lock, read-write lock, semaphore, election, group, queue")
+	kind := c.Flags().String("kind", lockKinds, "show these `kinds`; group and queue are others")
 	contended := c.Flags().Bool("contended", false, "show only places where someone waits")
 	return g.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
 		below := append(args, "/")[0]
@@ -76,7 +77,10 @@ at the lock beside it. --kind also shows group and queue.`,
 		if *limit < 1 || *limit > 1000 {
 			return usagef("-n %d: want a number from 1 to 1000", *limit)
 		}
-		query := url.Values{"below": {below}, "kind": {*kind}, "limit": {fmt.Sprint(*limit)}, "contended": {fmt.Sprint(*contended)}}
+		query := url.Values{
+			"below": {below}, "kind": {*kind}, "limit": {strconv.Itoa(*limit)},
+			"contended": {strconv.FormatBool(*contended)},
+		}
 		api.LocalAdministrator(c.Context())
 		circles, places, more, err := locksOf(c.Context(), api, query)
 		if more {
@@ -158,11 +162,13 @@ func printLocks(out io.Writer, places []place) error {
 			if x.Data != "" {
 				data = fmt.Sprintf("%q", x.Data)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Path, p.Kind, p.Waiting, state, agoText(x.Since), data,
-				orDash(x.Session), orDash(x.Address), identityText(x.Identities), waitsForText(x.WaitsFor))
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Path, p.Kind, p.Waiting, state,
+				agoText(x.Since), data, orDash(x.Session), orDash(x.Address), identityText(x.Identities),
+				waitsForText(x.WaitsFor))
 		}
 		if p.More {
-			fmt.Fprintf(w, "%s\t%s\t%d\t... %d more\t\t\t\t\t\t\n", p.Path, p.Kind, p.Waiting, p.Participants-len(p.First))
+			more := p.Participants - len(p.First)
+			fmt.Fprintf(w, "%s\t%s\t%d\t... %d more\t\t\t\t\t\t\n", p.Path, p.Kind, p.Waiting, more)
 		}
 	}
 	return w.Flush()

@@ -40,9 +40,8 @@ connection, and so neither.`,
 			return showSession(g, c, api, args[0])
 		}
 		all, total, err := listSessions(c.Context(), api, *limit)
-		return cmp.Or(showNewest(g.output, c.OutOrStdout(), all, *limit, func(out io.Writer, all []body.SessionRow) error {
-			return printSessions(out, all, total)
-		}), err)
+		table := func(out io.Writer, all []body.SessionRow) error { return printSessions(out, all, total) }
+		return cmp.Or(showNewest(g.output, c.OutOrStdout(), all, *limit, table), err)
 	})
 }
 
@@ -53,7 +52,8 @@ func listSessions(ctx context.Context, api *httpapi.Client, limit int) (all []bo
 	after := ""
 	for first := true; first || after != "" && len(found) < limit && err == nil; first = false {
 		var pages []body.Sessions
-		pages, err = askEach[body.Sessions](ctx, api, fmt.Sprintf("/v1/sessions?limit=%d%s", min(max(limit, 1), 1000), after))
+		target := fmt.Sprintf("/v1/sessions?limit=%d%s", min(max(limit, 1), 1000), after)
+		pages, err = askEach[body.Sessions](ctx, api, target)
 		after = ""
 		next := uint64(0)
 		for _, p := range pages {
@@ -68,7 +68,9 @@ func listSessions(ctx context.Context, api *httpapi.Client, limit int) (all []bo
 	for _, row := range found {
 		all = append(all, row)
 	}
-	slices.SortFunc(all, func(a, b body.SessionRow) int { return cmp.Compare(sessionNumber(a.ID), sessionNumber(b.ID)) })
+	slices.SortFunc(all, func(a, b body.SessionRow) int {
+		return cmp.Compare(sessionNumber(a.ID), sessionNumber(b.ID))
+	})
 	return all, total, err
 }
 
@@ -113,8 +115,8 @@ func printSessions(out io.Writer, all []body.SessionRow, total int) error {
 	fmt.Fprintln(w, "SESSION\tSERVER\tADDRESS\tIDENTITY\tTIMEOUT\tEPHEMERALS\tHEARD")
 	for i := range all {
 		x := &all[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", x.ID, serverText(x.Session), orDash(x.Address), identityText(x.Identities),
-			x.Timeout, x.Ephemerals, agoText(x.LastHeard))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", x.ID, serverText(x.Session), orDash(x.Address),
+			identityText(x.Identities), x.Timeout, x.Ephemerals, agoText(x.LastHeard))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -171,7 +173,8 @@ func showSession(g *globals, c *cobra.Command, api *httpapi.Client, id string) e
 		}
 	}
 	var d body.SessionDetail
-	if err := api.JSON(c.Context(), &httpapi.Request{Method: http.MethodGet, Target: target, Repeatable: true}, &d); err != nil {
+	r := &httpapi.Request{Method: http.MethodGet, Target: target, Repeatable: true}
+	if err := api.JSON(c.Context(), r, &d); err != nil {
 		return err
 	}
 	if g.output.json() {
@@ -184,8 +187,9 @@ func printSession(out io.Writer, d *body.SessionDetail) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "session\t%s\nserver\t%s\ntimeout\t%s\n", d.ID, serverText(d.Session), d.Timeout)
 	if x := d.Connection; x != nil {
-		fmt.Fprintf(w, "address\t%s\nidentity\t%s\nconnected\tfor %s\nheard\t%s ago\noutstanding\t%d\n", orDash(x.Address),
-			identityText(x.Identities), agoText(&x.Established), agoText(x.LastHeard), x.Outstanding)
+		fmt.Fprintf(w, "address\t%s\nidentity\t%s\n", orDash(x.Address), identityText(x.Identities))
+		fmt.Fprintf(w, "connected\tfor %s\nheard\t%s ago\noutstanding\t%d\n", agoText(&x.Established),
+			agoText(x.LastHeard), x.Outstanding)
 		for _, watch := range x.Watches {
 			fmt.Fprintf(w, "watches\t%s\t%s\n", watch.Path, strings.Join(watch.Kinds, ","))
 		}
@@ -246,7 +250,9 @@ func watchersOf(ctx context.Context, api *httpapi.Client, path string) (all []wa
 		row := known[all[i].Session]
 		all[i].Server, all[i].Who = row.Server, row.Who
 	}
-	slices.SortFunc(all, func(a, b watcher) int { return cmp.Compare(sessionNumber(a.Session), sessionNumber(b.Session)) })
+	slices.SortFunc(all, func(a, b watcher) int {
+		return cmp.Compare(sessionNumber(a.Session), sessionNumber(b.Session))
+	})
 	return all, more, cmp.Or(err, silent)
 }
 
