@@ -26,7 +26,7 @@ var pages = []struct {
 }{
 	{"README.md", 750},
 	{"CHANGELOG.md", 5250},
-	{"CONTRIBUTING.md", 1070},
+	{"CONTRIBUTING.md", 1080},
 	{"SECURITY.md", 680},
 	{"api/README.md", 145},
 	{"api/ui/web/vendor/README.md", 60},

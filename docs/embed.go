@@ -1,6 +1,6 @@
-// Package docs has the pages that are part of the program, for `zk-lite docs`: those for people who run zk-lite or write
-// programs for it. With what shows them they make the program larger by 1 MiB at most, so pictures, references and
-// what is about the source code are left out. `make site` has all.
+// Package docs has the pages that are part of the program, for `zk-lite docs`: those for people who run zk-lite or
+// write programs for it. With what shows them they make the program larger by 1 MiB at most, so pictures, references
+// and what is about the source code are left out. `make site` has all.
 package docs
 
 import "embed"
