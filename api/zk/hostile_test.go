@@ -114,6 +114,7 @@ func TestListener_HTTP_IsRedirected(t *testing.T) {
 			t.Fatalf("%q: %v", c.request, err)
 		}
 		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
 		if err != nil || c.body != strings.Contains(string(text), "at http://localhost:8080/ui/?a=b\n") {
 			t.Errorf("%q: the body is %q, %v", c.request, text, err)
 		}

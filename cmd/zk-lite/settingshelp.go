@@ -26,7 +26,8 @@ func withSettings(c *cobra.Command) *cobra.Command {
 			}
 		})
 		help(c, words)
-		fmt.Fprintf(c.OutOrStdout(), "\nEvery setting is a flag, too: `%s --help-settings` shows them.\n", c.CommandPath())
+		fmt.Fprintf(c.OutOrStdout(), "\nEvery setting is a flag, too: `%s --help-settings` shows them.\n",
+			c.CommandPath())
 	})
 	c.Args = func(c *cobra.Command, words []string) error {
 		if *show || args == nil {

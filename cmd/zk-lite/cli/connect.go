@@ -50,7 +50,7 @@ func (g *globals) withSession(
 	return g.chrootError(c.Context(), cl, "--server", g.server, f(c.Context(), cl))
 }
 
-// rememberTime bounds how long a command that has connected asks for the other servers, to know them when it needs them.
+// rememberTime bounds how long a command that has connected asks for the other servers, to know them later.
 const rememberTime = time.Second
 
 // connect opens a session. It does not wait for servers where nothing listens. If one server is named, and does not

@@ -171,11 +171,11 @@ func contextCommand(g *globals) *cobra.Command {
 		Use:   "context",
 		Short: "Name ensembles, and choose the one that commands ask",
 		Long: `Name ensembles: their servers, the files for TLS, and who asks. Commands ask that of --context,
-of ` + contextVariable + `, or the one that ` + "`zk-lite context use`" + ` has chosen. A flag, then an environment
-variable, wins over a single value; where --server, --http, ` + serverVariable + ` or ` + httpVariable + ` names
+of ZK_LITE_CONTEXT, or the one that ` + "`zk-lite context use`" + ` has chosen. A flag, then an environment
+variable, wins over a single value; where --server, --http, ZK_LITE_SERVER or ZK_LITE_HTTP names
 servers, no context counts but that of --context. The file is zk-lite/contexts.json in the user's
 configuration directory (~/.config); it has names of files with passwords, and no passwords.`,
-		Example: `  zk-lite context add prod --server zk1.example:2281 --tls-ca ca.pem --auth digest:super --password-file pw
+		Example: `  zk-lite context add prod --server zk1.example:2281 --tls-ca ca.pem --auth digest:super
   zk-lite context use prod
   zk-lite status
   zk-lite status --context test`,
@@ -219,7 +219,8 @@ func contextAddCommand(g *globals) *cobra.Command {
 		if err := all.write(); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.OutOrStdout(), "context %s: use it with --context %s, or `zk-lite context use %s`\n", name, name, name)
+		fmt.Fprintf(c.OutOrStdout(), "context %[1]s: use it with --context %[1]s, or `zk-lite context use %[1]s`\n",
+			name)
 		return nil
 	}
 	return c
@@ -265,8 +266,8 @@ func contextUseCommand(*globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "use NAME",
 		Short: "Choose the ensemble that commands ask",
-		Long: `Choose the ensemble that commands ask when they name none. The name ` + noContext + ` stands for none: then it is
-` + DefaultServer + `.`,
+		Long: `Choose the ensemble that commands ask when they name none. The name ` + noContext + ` stands for
+none: then it is ` + DefaultServer + `.`,
 		Args: argCount(1, 1, 0), ValidArgsFunction: completeContexts,
 		RunE: func(c *cobra.Command, args []string) error {
 			all, err := readContexts()

@@ -46,7 +46,8 @@ func (g *globals) operation(
 }
 
 // httpUsage explains the flag --http.
-const httpUsage = "HTTP API of the servers, `URL[,URL]`, tried in order; default: found by --server [" + httpVariable + "]"
+const httpUsage = "HTTP API of the servers, `URL[,URL]`, tried in order; default: found by --server [" +
+	httpVariable + "]"
 
 // bindHTTP defines the flags that name servers by their HTTP API, and who asks.
 func (g *globals) bindHTTP(c *cobra.Command) {
@@ -121,7 +122,7 @@ func (g *globals) urls(ctx context.Context) ([]string, error) {
 	case g.server == DefaultServer:
 		return []string{defaultHTTP}, nil
 	case errors.As(err, &none) && none.Answered:
-		return nil, &noServerError{fmt.Sprintf("%v; --http names its address", err)}
+		return nil, &noServerError{err.Error()}
 	}
 	return nil, noServerAt(g.server, err)
 }

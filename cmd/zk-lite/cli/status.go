@@ -166,7 +166,8 @@ func sameServer(ctx context.Context, a, b string) bool {
 	}
 	ofA, errA := net.DefaultResolver.LookupHost(ctx, hostA)
 	ofB, errB := net.DefaultResolver.LookupHost(ctx, hostB)
-	return errA == nil && errB == nil && slices.ContainsFunc(ofA, func(ip string) bool { return slices.Contains(ofB, ip) })
+	common := func(ip string) bool { return slices.Contains(ofB, ip) }
+	return errA == nil && errB == nil && slices.ContainsFunc(ofA, common)
 }
 
 // addressesOf splits a connect string as the client does.
@@ -312,11 +313,11 @@ const maxReason = 60
 
 // brief is a reason for the table. The whole one goes to standard error if it is long.
 func brief(c *cobra.Command, s *fourletter.Server, err error) string {
-	text := []rune(err.Error())
+	text := []rune(strings.TrimLeft(strings.TrimPrefix(err.Error(), s.Address), " :"))
 	if len(text) <= maxReason {
 		return "(" + string(text) + ")"
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s: %v\n", s.Address, err)
+	fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", s.Address, string(text))
 	return "(" + strings.TrimRight(string(text[:maxReason-3]), " ,:;") + "...)"
 }
 

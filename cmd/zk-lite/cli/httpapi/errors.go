@@ -92,7 +92,8 @@ func (e *foreignError) Error() string {
 
 // foreign is the error of an answer that is not the HTTP API's. A port with TLS says so in plain text.
 func foreign(at string, resp *http.Response, text []byte) error {
-	return &foreignError{at, resp.Status, resp.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("speaks TLS"))}
+	refused := resp.StatusCode == http.StatusBadRequest
+	return &foreignError{at, resp.Status, refused && bytes.Contains(text, []byte("speaks TLS"))}
 }
 
 // isRefused reports whether certainly no one listens.

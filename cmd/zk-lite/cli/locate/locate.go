@@ -208,7 +208,7 @@ func (f *Finder) redirected(ctx context.Context, address string) (base, ensemble
 		if strings.Contains(line, "speaks TLS") {
 			return "", "", &Error{true, fmt.Errorf(wantsTLS, address)}
 		}
-		return "", "", &Error{true, fmt.Errorf("%s does not say where its HTTP API is: %q", address,
+		return "", "", &Error{true, fmt.Errorf("%s does not say where its HTTP API is: %q; --http names it", address,
 			cmp.Or(strings.TrimSpace(line), resp.Status))}
 	}
 	at, err := resp.Location()
@@ -216,8 +216,8 @@ func (f *Finder) redirected(ctx context.Context, address string) (base, ensemble
 		return "", "", &Error{true, fmt.Errorf("%s sends HTTP clients to %q", address, resp.Header.Get("Location"))}
 	}
 	if f.TLS != nil && at.Scheme == "http" && !isLoopback(at) {
-		return "", "", &Error{true, fmt.Errorf("%s has its HTTP API at %s, without TLS: name it with --http if that is "+
-			"what you want", address, at.Host)}
+		return "", "", &Error{true, fmt.Errorf("%s has its HTTP API at %s, without TLS: name it with --http if "+
+			"that is what you want", address, at.Host)}
 	}
 	return at.Scheme + "://" + at.Host, resp.Header.Get(ensembleHeader), nil
 }
@@ -231,6 +231,7 @@ func isLoopback(u *url.URL) bool {
 func unanswered(ctx context.Context, address string, err error) *Error {
 	var op *net.OpError
 	var unfit *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
 	switch {
 	case errors.As(err, &op) && op.Op == "dial":
 		var call *os.SyscallError
@@ -240,12 +241,15 @@ func unanswered(ctx context.Context, address string, err error) *Error {
 		return &Error{false, err}
 	case ctx.Err() != nil:
 		return &Error{false, ctx.Err()}
-	case errors.As(err, &unfit), errors.As(err, &op) && op.Op == "remote error", errors.As(err, new(tls.RecordHeaderError)):
+	case errors.As(err, &unfit), errors.As(err, &op) && op.Op == "remote error":
 		return &Error{true, err}
+	case errors.As(err, &plain), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		return &Error{true, fmt.Errorf("%s does not speak TLS: name the port with TLS, or leave out --tls", address)}
 	case strings.Contains(err.Error(), `"\x15\x03`):
 		return &Error{true, fmt.Errorf(wantsTLS, address)}
 	}
-	return &Error{true, fmt.Errorf("%s does not say where its HTTP API is: it is ZooKeeper, or a zk-lite before 1.1", address)}
+	return &Error{true, fmt.Errorf("%s does not say where its HTTP API is: it is ZooKeeper, or a zk-lite before 1.1; "+
+		"--http names it", address)}
 }
 
 // servers asks the HTTP API at a URL for the servers. client is the ZooKeeper port of the one that answers.
