@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -17,15 +18,19 @@ import (
 // fake is a server with an HTTP port and a ZooKeeper port that sends HTTP clients there.
 type fake struct {
 	id           int
-	ensemble     string
 	http, client *httptest.Server
-	others       []*fake
-	redirect     func(w http.ResponseWriter, q *http.Request) // instead of to its HTTP port
+
+	mu       sync.Mutex // protects the fields below
+	ensemble string
+	others   []*fake
+	redirect http.HandlerFunc // instead of to its HTTP port; nil: there
 }
 
 func newFake(t *testing.T, id int, ensemble string) *fake {
 	s := &fake{id: id, ensemble: ensemble}
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		rows := []string{}
 		for _, o := range append([]*fake{s}, s.others...) {
 			rows = append(rows, fmt.Sprintf(`{"id":%d,"http":%q,"client":%q}`, o.id,
@@ -34,6 +39,8 @@ func newFake(t *testing.T, id int, ensemble string) *fake {
 		fmt.Fprintf(w, `{"ensemble":%q,"server":%d,"servers":[%s]}`, s.ensemble, s.id, strings.Join(rows, ","))
 	}))
 	s.client = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if s.redirect != nil {
 			s.redirect(w, q)
 			return
@@ -43,6 +50,13 @@ func newFake(t *testing.T, id int, ensemble string) *fake {
 	}))
 	t.Cleanup(s.stop)
 	return s
+}
+
+// set changes what the server answers.
+func (s *fake) set(change func(*fake)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
 }
 
 func (s *fake) address() string { return s.client.Listener.Addr().String() }
@@ -55,7 +69,8 @@ func (s *fake) stop() {
 // two are servers that know each other.
 func two(t *testing.T) (a, b *fake) {
 	a, b = newFake(t, 1, "ab"), newFake(t, 2, "ab")
-	a.others, b.others = []*fake{b}, []*fake{a}
+	a.set(func(s *fake) { s.others = []*fake{b} })
+	b.set(func(s *fake) { s.others = []*fake{a} })
 	return a, b
 }
 
@@ -102,7 +117,7 @@ func TestFind_Refuses(t *testing.T) {
 		"ZooKeeper": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			"it is ZooKeeper, or a zk-lite before 1.1"},
 	} {
-		a.redirect = c.redirect
+		a.set(func(s *fake) { s.redirect = c.redirect })
 		if e, err := new(Finder).Find(t.Context(), []string{a.address()}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, %v, want the error %q", name, e, err, c.want)
 		}
@@ -136,7 +151,7 @@ func TestFind_Remembers(t *testing.T) {
 	if want := a.address() + " " + b.http.URL; noted != want {
 		t.Errorf("noted %q, want %q", noted, want)
 	}
-	b.ensemble = "cd"
+	b.set(func(s *fake) { s.ensemble = "cd" })
 	if e, err := f.Find(t.Context(), given); err == nil {
 		t.Errorf("of another ensemble: %v, want none", e)
 	}
