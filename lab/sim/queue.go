@@ -12,7 +12,8 @@ const (
 	classTimer
 )
 
-// item is one entry of the event queue. Nearly all are messages, a million at a time: what the others have lies elsewhere.
+// item is one entry of the event queue. Nearly all are messages, a million at a time: what the others have lies
+// elsewhere.
 type item struct {
 	at     time.Duration
 	class  uint8
