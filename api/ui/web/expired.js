@@ -76,10 +76,10 @@ export function Expired() {
         <td data-label="Client" class="text"><${Name} text=${whose(x) || "–"} /></td>
         <td data-label="Expired">${ago(Date.parse(x.at))}<br /><small>${when(Date.parse(x.at))}</small></td>
         <td data-label="Why" class="text"><${Name} text=${causes[x.cause](x)} /></td>
-        <td data-label="Last heard">${x.heard ? before(x, x.heard) : "–"}
+        <td data-label="Last heard" class="line">${x.heard ? before(x, x.heard) : "–"}
           ${x.heard && x.heard_by !== undefined && html`<br /><small>by server ${x.heard_by}</small>`}</td>
         <td data-label="Timeout">${millis(x.timeout_ms)}</td>
-        <td data-label="Took with it">${plural(x.ephemerals, "ephemeral")},
+        <td data-label="Took with it" class="line">${plural(x.ephemerals, "ephemeral")},
           ${" "}${plural(x.watches ?? 0, "watch", "watches")}${paths(x)}</td></tr>`,
       )}</tbody></table></div>`}
     ${more && html`<button onClick=${() => setLimit(most)}>More</button>`}`

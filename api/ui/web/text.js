@@ -34,22 +34,19 @@ export function when(millis) {
   return `${d.getFullYear()}-${pad(d.getMonth() + 1)}-${pad(d.getDate())} ${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}`;
 }
 
-// time is the time of day of a moment.
-export const time = (millis) => when(millis).slice(11);
+// lasting writes a duration, given in milliseconds, in round numbers.
+export function lasting(n) {
+  const s = Math.max(0, n) / 1000;
+  const [value, unit] =
+    s < 90 ? [s, "s"] : s < 5400 ? [s / 60, "min"] : s < 129600 ? [s / 3600, "hours"] : [s / 86400, "days"];
+  return `${Math.round(value)} ${unit}`;
+}
 
 // ago says how long ago a moment was.
 export const ago = (millis) => `${lasting(Date.now() - millis)} ago`;
 
-// lasting writes a duration, given in milliseconds, in the units in which people think of it.
-export function lasting(n) {
-  const s = Math.max(0, Math.round(n / 1000));
-  const two = (big, small, name, rest) =>
-    `${Math.floor(s / big)} ${name}` + (s % big >= small ? ` ${Math.floor((s % big) / small)} ${rest}` : "");
-  if (s < 60) return `${s} s`;
-  if (s < 3600) return two(60, 1, "min", "s");
-  if (s < 172800) return two(3600, 60, "h", "min");
-  return two(86400, 3600, "days", "h");
-}
+// time is the time of day of a moment.
+export const time = (millis) => when(millis).slice(11);
 
 // contains says whether one of some texts has what has been typed.
 export const contains = (parts, typed) =>
