@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -60,7 +57,7 @@ if this is a terminal. They are part of the program: no network is needed. Ctrl-
 		address := "http://" + l.Addr().String() + "/"
 		fmt.Fprintf(c.OutOrStdout(), "the documentation is on %s (Ctrl-C stops it)\n", address)
 		if term.IsTerminal(int(os.Stdout.Fd())) {
-			openInBrowser(c.Context(), address)
+			go cli.Open(c.Context(), address) // which is printed as well
 		}
 		return serve.Serve(c.Context(), l, site.Handler(files))
 	}
@@ -77,16 +74,4 @@ func writeSite(dir string, files map[string][]byte) error {
 		}
 	}
 	return nil
-}
-
-// openInBrowser asks the desktop to show an address, which is printed as well: there may be no desktop.
-func openInBrowser(ctx context.Context, address string) {
-	command := []string{"xdg-open"}
-	switch runtime.GOOS {
-	case "darwin":
-		command = []string{"open"}
-	case "windows":
-		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
-	}
-	_ = exec.CommandContext(ctx, command[0], append(command[1:], address)...).Start()
 }

@@ -125,6 +125,13 @@ func openPage(ctx context.Context, opener []string, login *httpapi.Login, wait t
 	return nil
 }
 
+// Open shows an address in the user's browser, if there is one.
+func Open(ctx context.Context, address string) {
+	if opener := browserOpener(); opener != nil {
+		_ = runOpener(ctx, opener, address)
+	}
+}
+
 // runOpener runs the opener until it ends, or for a while if it is the browser itself.
 func runOpener(ctx context.Context, opener []string, what string) error {
 	cmd := exec.Command(opener[0], append(opener[1:len(opener):len(opener)], what)...)
