@@ -77,7 +77,7 @@ var ceilings = map[string]int{
 var areas = []struct{ name, below string }{
 	{"migration", "migration"}, {"lab", "lab"}, {"bench", "bench"}, {"examples", "examples"}, {"integration", "integration"},
 	{"client and recipes", "client"}, {"client and recipes", "recipes"}, {"client and recipes", "zklitetest"},
-	{"command line", "cmd"}, {"tests' kits", "internal/testkit"}, {"tests' kits", "internal/structure"},
+	{"command line", "cmd"}, {"command line", "internal/site"}, {"command line", "docs"}, {"tests' kits", "internal/testkit"}, {"tests' kits", "internal/structure"},
 }
 
 // largest are the types whose methods are counted.

@@ -207,7 +207,7 @@ func TestThroughput_IsWhatWasMeasured(t *testing.T) {
 		share, errShare := strconv.ParseFloat(m[1], 64)
 		rate, errRate := strconv.ParseFloat(strings.ReplaceAll(m[3], ",", ""), 64)
 		if errShare != nil || errRate != nil {
-			t.Fatal(errShare, errRate)
+			t.Fatalf("the row %q has errors %v and %v, want two numbers", m[0], errShare, errRate)
 		}
 		measured[m[2]] = append(measured[m[2]], [2]float64{share, rate})
 	}
