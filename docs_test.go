@@ -25,7 +25,7 @@ var pages = []struct {
 	most int
 }{
 	{"README.md", 750},
-	{"CHANGELOG.md", 5250},
+	{"CHANGELOG.md", 5700},
 	{"CONTRIBUTING.md", 1080},
 	{"SECURITY.md", 680},
 	{"api/README.md", 145},
