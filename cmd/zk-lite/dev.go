@@ -224,7 +224,7 @@ func (d *dev) announce(w io.Writer, o *devOptions) {
 			n.Server().Status().Role)
 	}
 	fmt.Fprintf(w, "\nTry, in another terminal:\n\n")
-	fmt.Fprintf(w, "  export ZK_LITE_SERVER=%s ZK_LITE_HTTP=%s\n", strings.Join(hosts, ","), first)
+	fmt.Fprintf(w, "  export ZK_LITE_SERVER=%s\n", hosts[0])
 	if o.tls {
 		fmt.Fprintf(w, "  export ZK_LITE_TLS_CA=%s ZK_LITE_TLS_CERT=%s\n", o.file("ca.pem"), o.file("client.pem"))
 	}

@@ -22,6 +22,7 @@ var documented = []struct {
 	prepare     string // what the page takes for granted; with a secret in it, there is an administrator
 	output      string // a regular expression that the output matches
 }{
+	{page: "README.md", first: "make dev ", not: "builds and tests all: make test is a step of .ci/run, make dev TestDev_*"},
 	{page: "README.md", first: "export PATH=$PWD/bin:$PATH", output: "world.*only one of us at a time.*world"},
 	{page: "README.md", first: "/usr/share/zookeeper/bin/zkCli.sh", not: "needs Java and kazoo: integration/interop"},
 	{page: "README.md", first: "zk-lite server ", not: "does not end: TestServer_*"},
