@@ -24,6 +24,9 @@ import (
 
 // TestMain keeps commands, but for those of scripts, away from the files of who runs the tests.
 func TestMain(m *testing.M) {
+	if dir, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
+		os.Setenv("GOCACHE", filepath.Join(dir, "go-build")) // for the programs that tests build
+	}
 	for name, place := range map[string]string{
 		"XDG_CACHE_HOME": os.DevNull, "XDG_CONFIG_HOME": filepath.Join(os.TempDir(), "zk-lite-tests-have-none"),
 	} {
