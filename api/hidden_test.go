@@ -93,6 +93,8 @@ func readable(t *testing.T, c *client, session string) (targets []string) {
 			// They are the same for all.
 		case r.Pattern == "/v1/watches/{path}":
 			targets = append(targets, "/v1/watches/private?wait=0s&kind=recursive&since=0x0")
+		case r.Pattern == "/v1/feed/{path}":
+			targets = append(targets, "/v1/feed/private?wait=0s&since=0x0")
 		case r.Pattern == "/v1/znodes/{path}":
 			for _, more := range []string{"", "?children", "?children&stat&data", "?acl", "?about", "?raw"} {
 				targets = append(targets, "/v1/znodes/private"+more)

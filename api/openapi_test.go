@@ -16,15 +16,19 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // contract is the OpenAPI document as the server serves it, and which of its answers
 // the tests have seen.
 type contract struct {
-	doc *openapi3.T
+	doc        *openapi3.T
+	components any                       // of the document, to which its schemas refer
+	paths      map[string]*regexp.Regexp // by their templates
 
-	mu   sync.Mutex // protects the field below
-	seen map[string]bool
+	mu      sync.Mutex // protects the fields below
+	seen    map[string]bool
+	schemas map[*openapi3.Schema]*jsonschema.Schema // compiled
 }
 
 var theContract = sync.OnceValues(func() (*contract, error) {
@@ -42,7 +46,18 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &contract{doc: doc, seen: map[string]bool{}}, nil
+	c := &contract{doc: doc, paths: map[string]*regexp.Regexp{}, seen: map[string]bool{},
+		schemas: map[*openapi3.Schema]*jsonschema.Schema{}}
+	for template := range doc.Paths.Map() {
+		pattern := regexp.QuoteMeta(template)
+		pattern = strings.Replace(pattern, `/\{path\}`, `(/.*)?`, 1)
+		pattern = regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(pattern, `[^/]+`)
+		c.paths[template] = regexp.MustCompile("^" + pattern + "$")
+	}
+	var whole map[string]any
+	err = json.Unmarshal(b.Bytes(), &whole)
+	c.components = whole["components"]
+	return c, err
 })
 
 // find returns the operation for a request: the paths' variables are the only ones with a
@@ -53,11 +68,8 @@ func (c *contract) find(method, path string) (template string, op *openapi3.Oper
 		method = http.MethodGet
 	}
 	for template, item := range c.doc.Paths.Map() {
-		pattern := regexp.QuoteMeta(template)
-		pattern = strings.Replace(pattern, `/\{path\}`, `(/.*)?`, 1)
-		pattern = regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(pattern, `[^/]+`)
 		op := item.GetOperation(method)
-		if op != nil && regexp.MustCompile("^"+pattern+"$").MatchString(path) {
+		if op != nil && c.paths[template].MatchString(path) {
 			return template, op
 		}
 	}
@@ -93,7 +105,7 @@ func validate(req *http.Request, resp *http.Response, body []byte) error {
 		case len(values) == 0 && h.Value.Required:
 			return fmt.Errorf("no header %s", name)
 		case len(values) == 1:
-			if err := h.Value.Schema.Value.VisitJSON(values[0], openapi3.EnableJSONSchema2020()); err != nil {
+			if err := c.check(h.Value.Schema, values[0]); err != nil {
 				return fmt.Errorf("header %s: %w", name, err)
 			}
 		case len(values) > 1:
@@ -118,7 +130,7 @@ func validate(req *http.Request, resp *http.Response, body []byte) error {
 			if i > maxChecked && i < len(lines)-1 {
 				continue
 			}
-			if err := visit(media.Schema, line); err != nil {
+			if err := c.visit(media.Schema, line); err != nil {
 				return fmt.Errorf("%s: %w", line, err)
 			}
 		}
@@ -126,7 +138,7 @@ func validate(req *http.Request, resp *http.Response, body []byte) error {
 	case !strings.Contains(kind, "json"):
 		return nil
 	}
-	return visit(media.Schema, body)
+	return c.visit(media.Schema, body)
 }
 
 // matches checks a JSON text against a schema of the document.
@@ -135,15 +147,47 @@ func (c *contract) matches(schema string, text []byte) error {
 	if s == nil {
 		return fmt.Errorf("there is no schema %s", schema)
 	}
-	return visit(s, text)
+	return c.visit(s, text)
 }
 
-func visit(s *openapi3.SchemaRef, text []byte) error {
+func (c *contract) visit(s *openapi3.SchemaRef, text []byte) error {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
 		return err
 	}
-	return s.Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.MultiErrors())
+	return c.check(s, v)
+}
+
+// check compares a value with a schema, which it compiles once: package openapi3 does so for each value.
+func (c *contract) check(s *openapi3.SchemaRef, v any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	compiled := c.schemas[s.Value]
+	if compiled == nil {
+		text, err := json.Marshal(s.Value)
+		if err != nil {
+			return err
+		}
+		var schema any
+		if err := json.Unmarshal(text, &schema); err != nil {
+			return err
+		}
+		if root, ok := schema.(map[string]any); ok { // no schema of all values
+			root["components"] = c.components
+		}
+		compiler := jsonschema.NewCompiler()
+		compiler.DefaultDraft(jsonschema.Draft2020)
+		compiler.AssertFormat()
+		const url = "zk-lite:schema"
+		if err := compiler.AddResource(url, schema); err != nil {
+			return err
+		}
+		if compiled, err = compiler.Compile(url); err != nil {
+			return err
+		}
+		c.schemas[s.Value] = compiled
+	}
+	return compiled.Validate(v)
 }
 
 // notShown are documented answers that no test of this package brings about, with
