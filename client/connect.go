@@ -94,7 +94,7 @@ func (c *Client) warn(down time.Duration) {
 	c.mu.Lock()
 	err := c.connectErr
 	c.mu.Unlock()
-	if c.ctx.Err() == nil {
+	if c.ctx.Err() == nil && !errors.Is(err, ErrSessionExpired) { // that is for the events to say
 		c.cfg.logger.Warn("no server opens a session; still trying", "server", c.servers,
 			"for", down.Round(time.Millisecond), "error", err)
 	}
