@@ -60,8 +60,8 @@ func TestDocs_Search(t *testing.T) {
 	p.until(`document.activeElement.id === "site-search" && document.querySelector("#site-results").hidden`)
 	p.do(chromedp.KeyEvent("zzz"))
 	p.until(`document.querySelector("#site-found").textContent === "Nothing has all these words."`)
-	p.do(chromedp.Evaluate(`document.querySelector("#site-search").value = ""`, nil), chromedp.KeyEvent("exit cod"))
-	p.until(`document.querySelector("#site-results a")?.textContent === "The command line: Exit codes"`)
+	p.do(chromedp.Evaluate(`document.querySelector("#site-search").value = ""`, nil), chromedp.KeyEvent("contexts are ens"))
+	p.until(`document.querySelector("#site-results a")?.textContent === "The command line: Which servers"`)
 	p.do(chromedp.KeyEvent(kb.Enter))
-	p.until(`location.pathname === "/docs/cli.html" && location.hash === "#exit-codes"`)
+	p.until(`location.pathname === "/docs/cli.html" && location.hash === "#which-servers"`)
 }

@@ -59,7 +59,7 @@ func TestUI_Handover(t *testing.T) {
 	}))
 
 	handOver("unknown-" + token)
-	p.said("the token is not known")
+	p.says("#said", "The token is not known")
 	p.press("Log in to change something")
 	p.until(`document.querySelector("dialog small")?.textContent.includes(` + quote(tokenFile) + `)`)
 	p.fill("Token", token)
