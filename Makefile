@@ -117,7 +117,7 @@ lab-site: ## the lab's page as static files, in SITE (bin/lab-site), with the si
 	@gzip -9 -c $(SITE)/lab.wasm | wc -c | awk '{ print "lab.wasm: " $$1 " bytes compressed"; exit $$1 > 3000000 }'
 
 browser: ## the dashboard and the lab's page in a real Chromium, headless (Debian: chromium), with pictures in PICTURES (bin/pictures); -update in its folder makes those in docs
-	cd integration/browser && $(GO) test -count=1 -timeout 10m ./...
+	cd integration/browser && $(GO) test -count=1 -timeout 20m ./...
 
 interop: ## third-party clients, and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
 	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./integration/migration ./migration/inspect ./lab/judge
