@@ -103,6 +103,9 @@ func (g *globals) otherServers(ctx context.Context, given *fourletter.Server, se
 			others = append(others, s.Client)
 		}
 	}
+	if len(others) == 0 {
+		return nil // a ZooKeeper whose server.N have no client port: the user has to name them
+	}
 	return append(fourletter.Look(ctx, others, secure), silent...)
 }
 
