@@ -530,6 +530,26 @@ func TestRegression_Keys_RemovedServer_AsksUntilThereIsALeader(t *testing.T) {
 	e.agree()
 }
 
+// A removed server that asked to be let in again, while the ensemble had no leader for a while, was added without its
+// key, did not ask again, as it was a member, and understood no one.
+func TestRegression_Keys_RemovedServer_AddedWithoutItsKey(t *testing.T) {
+	t.Parallel()
+	e := newSecret(t, 3)
+	e.must(0, "/a")
+	e.waitBound(0, 1, 2)
+	gone := (e.leader() + 1) % 3
+	e.stop(gone)
+	e.mustRemove((gone+1)%3, gone)
+	id := raft.ServerID(strconv.Itoa(gone))
+	wait.Until(t, "the addition", func() bool {
+		return e.nodes[e.leader()].raft.AddNonvoter(id, raft.ServerAddress(id), 0, 0).Error() == nil
+	})
+	e.mustStart(gone)
+	e.waitVoters(0, 1, 2)
+	e.must(gone, "/b")
+	e.agree()
+}
+
 // counter is the handler of a log that counts the lines that hold a text.
 type counter struct {
 	slog.Handler

@@ -34,27 +34,32 @@ func (e *Ensemble) watchRemoval() {
 				continue
 			}
 		}
-		if by, at := e.removedBy(); by != state.NoServer {
-			if starting {
-				reply, err := e.Join(by, false)
-				if err == nil {
-					continue
-				}
-				if !refusedForGood(&reply, err) {
-					if time.Since(warned) >= removalRemind {
-						warned = time.Now()
-						e.cfg.Logger.Warn("this server was removed, and is not let in again yet; it goes on asking",
-							"server", by, "error", err)
-					}
-					continue
-				}
-				e.cfg.Logger.Warn("this server was removed, and is not let in again", "server", by, "error", err)
+		by, newest := e.newestReply()
+		removed := newest.out()
+		// One that has been let in halfway: a leader that was lost meanwhile has added the server, and not its key.
+		unbound := newest.ShownKey != nil && newest.Keys == nil
+		switch {
+		case by == state.NoServer || !removed && !(starting && unbound):
+			continue
+		case starting:
+			reply, err := e.Join(by, false)
+			if err == nil {
+				continue
 			}
-			e.cfg.Removed(fmt.Sprintf("server %d was removed from the ensemble: server %d says that it is not in the "+
-				"configuration as of entry %d; stop it, or to take it back, empty its data directories but for "+
-				"myid, and add it again", e.cfg.Self, by, at))
-			return
+			if !removed || !refusedForGood(&reply, err) {
+				if time.Since(warned) >= removalRemind {
+					warned = time.Now()
+					e.cfg.Logger.Warn("this server was removed, and is not let in again yet; it goes on asking",
+						"server", by, "error", err)
+				}
+				continue
+			}
+			e.cfg.Logger.Warn("this server was removed, and is not let in again", "server", by, "error", err)
 		}
+		e.cfg.Removed(fmt.Sprintf("server %d was removed from the ensemble: server %d says that it is not in the "+
+			"configuration as of entry %d; stop it, or to take it back, empty its data directories but for "+
+			"myid, and add it again", e.cfg.Self, by, newest.Applied))
+		return
 	}
 }
 
@@ -64,34 +69,34 @@ func refusedForGood(reply *Reply, err error) bool {
 	return reply.Refused(err) && !reply.Proved && !reply.NotLeader
 }
 
-// removedBy asks the others whether this server is still a member. The one that has applied most is right, if that
+// out reports that the server that asked is not a member, and is not about to be one.
+func (r *Reply) out() bool { return r.Removed && r.Suffrage == NotMember }
+
+// newestReply asks the others whether this server is still a member. The one that has applied most is right, if that
 // is not less than what was applied here. Where this server's own log has it as a member, that one must have applied as
 // much as is in this log: after a start of all, what was applied is a snapshot's, and a server that was out of the
-// ensemble then may have come back since. It returns the server that says no, and as of which entry.
-func (e *Ensemble) removedBy() (by state.ServerID, applied uint64) {
+// ensemble then may have come back since.
+func (e *Ensemble) newestReply() (by state.ServerID, newest Reply) {
 	if len(e.configured()) == 0 {
-		return state.NoServer, 0 // this server has not been added yet
+		return state.NoServer, Reply{} // this server has not been added yet
 	}
 	atLeast := e.cfg.Applied.Index.Load()
 	if e.suffrage(e.cfg.Self) != NotMember {
 		atLeast = max(atLeast, e.raft.Load().LastIndex())
 	}
-	return removedAsOf(e.askOthers(Request{Op: RequestWho}), atLeast)
+	return newestOf(e.askOthers(Request{Op: RequestWho}), atLeast)
 }
 
-// removedAsOf returns the server that has applied most, at least atLeast, and of these the one with the longest log, if
-// it says that the server that asks was removed. That server's log must not take the other in again: one that joins may
-// have caught up no further than with its own removal.
-func removedAsOf(replies map[state.ServerID]Reply, atLeast uint64) (by state.ServerID, applied uint64) {
-	by, best := state.NoServer, Reply{Applied: atLeast}
+// newestOf returns the reply of the server that has applied most, at least atLeast, and of these of the one with the
+// longest log; NoServer: none has. That server's log must not take the other in again: one that joins may have caught
+// up no further than with its own removal.
+func newestOf(replies map[state.ServerID]Reply, atLeast uint64) (by state.ServerID, newest Reply) {
+	by, newest = state.NoServer, Reply{Applied: atLeast}
 	for id, reply := range replies {
-		further := cmp.Or(cmp.Compare(reply.Applied, best.Applied), cmp.Compare(reply.Last, best.Last))
+		further := cmp.Or(cmp.Compare(reply.Applied, newest.Applied), cmp.Compare(reply.Last, newest.Last))
 		if reply.Ensemble != "" && further >= 0 {
-			by, best = id, reply
+			by, newest = id, reply
 		}
 	}
-	if !best.Removed || best.Suffrage != NotMember {
-		return state.NoServer, 0
-	}
-	return by, best.Applied
+	return by, newest
 }
