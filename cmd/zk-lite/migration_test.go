@@ -49,7 +49,7 @@ func TestDocs_Migration(t *testing.T) {
 	clients := everything(t, servers)
 	ids := sessionsOf(clients)
 	want := look(t, servers, annSecret)
-	blocks := slices.DeleteFunc(blocksOf(t, "../../docs/migration.md"), func(b string) bool {
+	blocks := slices.DeleteFunc(blocksOf(t, "../../docs/migration.md", ""), func(b string) bool {
 		// TestInterop_Mirror and TestTakeover run them.
 		return strings.HasPrefix(b, "# in the new ensemble\n") || strings.HasPrefix(b, "# cut over")
 	})

@@ -37,10 +37,13 @@ func libraries(version string) []string {
 		"org.xerial.snappy:snappy-java:1.1.10.5", "commons-cli:commons-cli:1.5.0"}
 }
 
+// cache is read before a TestMain gives the commands that it tests another one.
+var cache, errCache = os.UserCacheDir()
+
 // Jars is the class path of a version of ZooKeeper. The first caller on a machine fetches it with Maven, into the
 // user's cache; others need neither Maven nor network.
 func Jars(version string) (string, error) {
-	cache, err := os.UserCacheDir()
+	err := errCache
 	dir := filepath.Join(cache, "zk-lite-tests", "zookeeper-"+version)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(dir), 0o755)
