@@ -28,7 +28,7 @@ func TestMaxStale_AsksOnlyWhenNeeded(t *testing.T) {
 		return operator(t, c.url).get("/v1/cluster").want(200).field("level") == float64(state.MaxLevel)
 	})
 	c.post("/v1/znodes/a", "x").want(201)
-	index := func() uint64 { return e.nodes[0].Server().Status().AppliedIndex }
+	index := func() uint64 { return e.nodes[0].Server().Status().LastIndex }
 	before := index()
 	var readers sync.WaitGroup
 	for range 50 {
