@@ -657,9 +657,14 @@ func (e *testEnsemble) flood(cfg *tls.Config) (stop func() (begun int64)) {
 }
 
 // Strangers without end neither keep a member out nor stop an election. The machine plays the strangers too, so how
-// long it takes is logged, and not judged.
+// long it takes is logged, and not judged, and the election timeout is the product's.
 func TestKeys_Strangers_DoNotKeepMembersOut(t *testing.T) {
-	e := newKeyed(t, 3)
+	tier.Seconds(t)
+	e := prepare(t, 3, func(c *Config) { c.ElectionTimeout = defaultElectionTimeout })
+	e.keyed = byKeys
+	for i := range 3 {
+		e.mustStart(i)
+	}
 	e.must(0, "/a")
 	e.waitBound(0, 1, 2)
 	stop := e.flood(&tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{newStranger(t)}})
