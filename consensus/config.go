@@ -47,7 +47,7 @@ type Config struct {
 	Autopilot        membership.Autopilot // what the leader changes in the ensemble by itself
 	CheckInterval    time.Duration        // between comparisons of the servers' states; 0: there are none
 	SnapshotCommands int                  // between snapshots, for each 64 MiB of the state; 0: 100,000
-	MaxPending       int                  // commands of this server without a result; 0: 131,072
+	MaxPending       int                  // commands of this server without a result; 0: 1000
 	MaxPendingBytes  int                  // and their size; 0: 64 MiB
 	TreeLimit        int64                // memory that the tree may take on this server, in bytes; 0: no limit
 	TrailingLogs     uint64               // entries kept behind a snapshot, for slow followers; 0: 4096
@@ -102,7 +102,7 @@ func (c *Config) check() error {
 		c.SnapshotCommands = 100_000
 	}
 	if c.MaxPending <= 0 {
-		c.MaxPending = 1 << 17
+		c.MaxPending = 1000
 	}
 	if c.MaxPendingBytes <= 0 {
 		c.MaxPendingBytes = 64 << 20

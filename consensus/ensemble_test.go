@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
@@ -35,7 +36,7 @@ func TestEnsemble_LeaderStops_PendingCommandsSurviveOnce(t *testing.T) {
 	const n = 2000
 	done := make(chan outcome, n)
 	for k := range n {
-		if err := e.nodes[follower].Propose(create(fmt.Sprintf("/k%d", k)), waiter{done}); err != nil {
+		if err := e.nodes[follower].Propose(create(fmt.Sprintf("/k%d", k)), waiter{done}, forward.From{}); err != nil {
 			t.Fatal(err)
 		}
 		if k == n/2 {
@@ -56,7 +57,7 @@ func TestEnsemble_RestartAll_KeepsEverything(t *testing.T) {
 	e := newTestEnsemble(t, 3, func(c *Config) { c.SnapshotCommands = 100 })
 	done := make(chan outcome, 1000)
 	for k := range 1000 {
-		if err := e.nodes[k%3].Propose(create(fmt.Sprintf("/k%d", k)), waiter{done}); err != nil {
+		if err := e.nodes[k%3].Propose(create(fmt.Sprintf("/k%d", k)), waiter{done}, forward.From{}); err != nil {
 			t.Fatal(err)
 		}
 		if k%10 == 9 {

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/selfcheck"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/crash"
@@ -129,7 +130,9 @@ func (n checkedNode) Life(id state.ServerID) uint64 {
 }
 
 // ProposeDigest implements selfcheck.Node. It fails when the node stops.
-func (n checkedNode) ProposeDigest() { _ = n.Propose(&state.Command{Op: state.OpDigest}, ignore{}) }
+func (n checkedNode) ProposeDigest() {
+	_ = n.Propose(&state.Command{Op: state.OpDigest}, ignore{}, forward.From{})
+}
 
 // checkEntry has the Checker note an entry, and take a digest after one that asks for it.
 func (f *fsm) checkEntry(l *raft.Log) {

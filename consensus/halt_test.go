@@ -42,7 +42,7 @@ func TestEnsemble_RemovedServer_IsHalted(t *testing.T) {
 		e.waitHalted(i, selfcheck.Removed, "was removed from the ensemble", "add it again")
 		t.Logf("server %d: halted after %v", i, time.Since(start))
 		wait.Until(t, "the end of writes", func() bool {
-			return errors.Is(e.nodes[i].Propose(create("/x"), ignore{}), forward.ErrStopped)
+			return errors.Is(e.nodes[i].Propose(create("/x"), ignore{}, forward.From{}), forward.ErrStopped)
 		})
 	}
 	e.stop(down)

@@ -136,8 +136,8 @@ func TestNode_Close_LosesWhatIsPending(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 	blocked := make(chan error, 1)
-	go func() { blocked <- x.Propose(create("/more"), ignore{}) }()
-	if err := x.Propose(&state.Command{Op: state.OpExpireSession, Session: 1}, ignore{}); err != nil {
+	go func() { blocked <- x.Propose(create("/more"), ignore{}, forward.From{}) }()
+	if err := x.Propose(&state.Command{Op: state.OpExpireSession, Session: 1}, ignore{}, forward.From{}); err != nil {
 		t.Errorf("the ensemble's own command: %v", err)
 	}
 	if len(blocked) > 0 {
@@ -155,7 +155,7 @@ func TestNode_Close_LosesWhatIsPending(t *testing.T) {
 	if err := <-blocked; !errors.Is(err, forward.ErrStopped) {
 		t.Errorf("the call that waited: %v, want forward.ErrStopped", err)
 	}
-	if err := x.Propose(create("/late"), ignore{}); !errors.Is(err, forward.ErrStopped) {
+	if err := x.Propose(create("/late"), ignore{}, forward.From{}); !errors.Is(err, forward.ErrStopped) {
 		t.Errorf("after Close: %v, want forward.ErrStopped", err)
 	}
 }

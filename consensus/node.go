@@ -212,15 +212,14 @@ func (n *Node) foundAndStart() error {
 	return n.startRaft(id)
 }
 
-// Propose sends a command on its way and returns before it is applied. It
-// blocks while too much is pending, but not for the ensemble's own commands
-// (expiry of sessions, the reaper's, members). An error means that the command
-// was not and will not be sent: a *state.LevelError if the ensemble's level does not have the operation.
-func (n *Node) Propose(c *state.Command, w forward.Waiter) error {
+// Propose sends a command on its way and returns before it is applied. It blocks while too much is pending
+// (forward.Queue.Add). An error means that the command was not and will not be sent: forward.ErrStopped,
+// forward.ErrOverdue, or a *state.LevelError if the ensemble's level does not have the operation.
+func (n *Node) Propose(c *state.Command, w forward.Waiter, from forward.From) error {
 	if err := c.CheckLevel(n.applied.Level()); err != nil {
 		return err
 	}
-	return n.queue.Add(c, w)
+	return n.queue.Add(c, w, from)
 }
 
 // Touch reports sessions whose clients were heard by this server. It never blocks.

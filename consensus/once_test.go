@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -62,7 +63,7 @@ func (w *writer) run(i int, stop <-chan struct{}) {
 			ended = true
 		default:
 			c, o := w.create(), make(chan outcome, 1)
-			if err := x.Propose(c, waiter{o}); err != nil {
+			if err := x.Propose(c, waiter{o}, forward.From{}); err != nil {
 				ended = true
 				break
 			}

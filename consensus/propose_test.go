@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/znode"
@@ -29,7 +30,7 @@ func create(path string) *state.Command {
 func (e *testEnsemble) propose(i int, c *state.Command) <-chan outcome {
 	e.t.Helper()
 	w := waiter{make(chan outcome, 1)}
-	if err := e.nodes[i].Propose(c, w); err != nil {
+	if err := e.nodes[i].Propose(c, w, forward.From{}); err != nil {
 		e.t.Fatal(err)
 	}
 	return w.done

@@ -242,7 +242,7 @@ func TestRegression_AddServer_KnowsTheMemberItAdded(t *testing.T) {
 	seen := make(chan string, 1)
 	w := whenApplied(func(*state.Result) { seen <- n.Ensemble().Members()[0].Client })
 	m := state.Member{ID: 0, Addr: addr, Client: "client:2181", Vote: true}
-	if err := n.Propose(&state.Command{Op: state.OpMember, Member: m}, w); err != nil {
+	if err := n.Propose(&state.Command{Op: state.OpMember, Member: m}, w, forward.From{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-seen; got != m.Client {
@@ -267,7 +267,7 @@ func TestRegression_RaiseLevel_KnowsTheLevel(t *testing.T) {
 			ID: 0, Addr: m.Addr, Vote: true, MinLevel: 1, MaxLevel: 2}}, 1},
 		{state.Command{Op: state.OpLevel, Level: 2}, 2},
 	} {
-		if err := n.Propose(&x.c, w); err != nil {
+		if err := n.Propose(&x.c, w, forward.From{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-seen; got != x.want {
@@ -293,7 +293,7 @@ func TestRegression_Close_EntriesAtTheStateMachine_Ends(t *testing.T) {
 		e.must(0, fmt.Sprintf("/before%d", round))
 		h.BeginApply() // applying waits
 		before := n.raft.CommitIndex()
-		if err := n.Propose(create(fmt.Sprintf("/n%d", round)), waiter{done}); err != nil {
+		if err := n.Propose(create(fmt.Sprintf("/n%d", round)), waiter{done}, forward.From{}); err != nil {
 			t.Fatal(err)
 		}
 		n.raft.Barrier(0) // one entry is in the machine's hands, and one behind it

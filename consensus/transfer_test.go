@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/storage"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
@@ -47,7 +48,7 @@ func TestRegression_Transfer_ThereAndBack_EndsNobody(t *testing.T) {
 				return
 			default:
 			}
-			if err := e.nodes[b].Propose(create(fmt.Sprint("/k", k)), waiter{done}); err != nil {
+			if err := e.nodes[b].Propose(create(fmt.Sprint("/k", k)), waiter{done}, forward.From{}); err != nil {
 				stopped <- err
 				return
 			}

@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/fair"
 	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/internal/fifo"
 	"github.com/zk-lite/zk-lite/watch"
@@ -70,6 +72,11 @@ type Conn struct {
 	touched    atomic.Bool // something came from the client since the last report: c is in connections.touched
 	readOnly   bool        // of read-only mode; nothing is written
 
+	// The reading goroutine's own.
+	caller *caller
+	turn   turn
+	share  fair.Member // of what may be pending
+
 	mu sync.Mutex // protects the fields below
 	// queue holds the requests that wait: its head is always a write, whose
 	// result is awaited; reads come after the write they must follow.
@@ -96,8 +103,16 @@ func newConn(s *Server, client Client, identities []znode.ID, readOnly bool) *Co
 	c.room = sync.NewCond(&c.mu)
 	c.identities.Store(&identities)
 	c.watcher = s.watches.NewWatcher(c)
+	c.countFor(s.callers.join(identities))
 	s.conns.add(c)
 	return c
+}
+
+// countFor has c's requests count for a caller.
+func (c *Conn) countFor(x *caller) {
+	c.caller = x
+	c.turn.member.Join(&x.turn)
+	c.share.Join(&x.room)
 }
 
 // Identities returns the identities that the client has proved; do not modify.
@@ -113,6 +128,11 @@ func (c *Conn) AddIdentity(id znode.ID) {
 	}
 	next := append(old[:len(old):len(old)], id)
 	c.identities.Store(&next)
+	if callers := c.server.callers; callerOf(next) != c.caller.name {
+		c.Rest()
+		callers.leave(c.caller)
+		c.countFor(callers.join(next))
+	}
 }
 
 // Session returns the session that the connection carries, 0 before there is one,
@@ -146,6 +166,7 @@ func (c *Conn) Read(op Op) error {
 		return err
 	}
 	if waits {
+		c.Rest() // what follows may wait
 		s.view.shards[c.shard].RLock()
 		weight := op.Weight(&s.current)
 		s.view.shards[c.shard].RUnlock()
@@ -193,10 +214,15 @@ func (c *Conn) Write(cmd *state.Command, op Op) error {
 	if code := c.server.admission.check(cmd); code != znode.OK {
 		return c.Read(refusedWrite{op, cmd.Op, code})
 	}
+	c.Rest() // what follows may wait
 	if _, err := c.enqueue(request{op: op, write: true}); err != nil {
 		return err
 	}
-	if err := c.server.consensus.Propose(cmd, c.server.Source.waiter(c, cmd)); err != nil {
+	switch err := c.server.consensus.Propose(cmd, c.server.Source.waiter(c, cmd), c.from()); {
+	case errors.Is(err, forward.ErrOverdue):
+		c.cut(ReasonOverdue)
+		return err
+	case err != nil:
 		c.cut(ReasonStopping)
 		return err
 	}
@@ -327,6 +353,8 @@ func (c *Conn) Close(reason string) {
 	c.server.Source.room.Broadcast()
 	watches := c.watcher.Paths()
 	c.server.watches.Drop(c.watcher)
+	c.Rest()
+	c.server.callers.leave(c.caller)
 	if c.server.conns.remove(c, id) {
 		c.server.expired.Disconnected(id, c.Who(), reason, watches)
 	}

@@ -44,7 +44,7 @@ type proposal struct {
 }
 
 // Propose implements Consensus.
-func (l *fakeLog) Propose(c *state.Command, w forward.Waiter) error {
+func (l *fakeLog) Propose(c *state.Command, w forward.Waiter, _ forward.From) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stopped {

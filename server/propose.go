@@ -8,20 +8,41 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/fair"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// Propose sends a command that belongs to no connection. One that is not admitted
+// Propose sends a command that is the server's own. One that is not admitted
 // gets its result at once, and is not sent.
 func (s *Server) Propose(c *state.Command, w forward.Waiter) error {
+	return s.proposeFrom(c, w, forward.From{})
+}
+
+// proposeFor is Propose for the client with c's identities, until ctx's deadline.
+func (s *Server) proposeFor(ctx context.Context, c *state.Command, w forward.Waiter) error {
+	if len(c.Identities) == 0 {
+		return s.Propose(c, w)
+	}
+	x := s.callers.join(c.Identities)
+	defer s.callers.leave(x)
+	var m fair.Member
+	m.Join(&x.room)
+	from := forward.From{Member: &m}
+	if deadline, ok := ctx.Deadline(); ok {
+		from.Patience = max(time.Until(deadline), 1)
+	}
+	return s.proposeFrom(c, w, from)
+}
+
+func (s *Server) proposeFrom(c *state.Command, w forward.Waiter, from forward.From) error {
 	c.Flags |= s.flags
 	if code := s.admission.check(c); code != znode.OK {
 		s.View(func(*View) { w.Applied(refused(c.Op, code, 0)) })
 		return nil
 	}
-	return s.consensus.Propose(c, w)
+	return s.consensus.Propose(c, w, from)
 }
 
 // Do proposes a command and waits for its result, of which it returns a copy
@@ -36,7 +57,7 @@ func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error)
 	if err := s.Source.sessionFor(ctx, &sent); err != nil {
 		return state.Result{}, err
 	}
-	if err := s.Propose(&sent, w); err != nil {
+	if err := s.proposeFor(ctx, &sent, w); err != nil {
 		return state.Result{}, err
 	}
 	select {

@@ -15,6 +15,7 @@ const (
 	ReasonHalted                     // this server no longer takes part in the ensemble
 	ReasonReadOnlyOver               // read-only mode is over
 	ReasonShed                       // an administrator wants fewer clients here
+	ReasonOverdue                    // a request has waited for longer than the session's timeout
 )
 
 // String names the reason in logs.
@@ -23,5 +24,6 @@ func (r Reason) String() string {
 		"session closed", "session expired", "session moved", "no contact with a leader",
 		"server stopping", "state restored from a snapshot", "client does not read", "server halted",
 		"read-only mode is over", "shed by an administrator",
+		"a request has waited for too long",
 	}[r]
 }

@@ -27,7 +27,7 @@ type Consensus interface {
 	// blocks while too much is pending, except for the ensemble's own commands
 	// (expiry, the reaper's): the clock that proposes those must not stop. An
 	// error means that the command was not and will not be sent.
-	Propose(c *state.Command, w forward.Waiter) error
+	Propose(c *state.Command, w forward.Waiter, from forward.From) error
 	// Touch reports sessions whose clients sent something.
 	Touch(ids []znode.SessionID)
 	// Status returns this server's place in the ensemble.
@@ -106,6 +106,7 @@ type Server struct {
 	expired  *insight.Expirations
 
 	conns       *connections
+	callers     *callers
 	ends        sessionEnds
 	sessions    *session.Tracker
 	local       *LocalSessions
@@ -131,6 +132,7 @@ func New(cfg Config) *Server {
 		cfg: cfg, logger: cfg.Logger, started: time.Now(),
 		watches:  watch.New(watch.Limit(cfg.WatchLimit), watch.Bytes(cfg.WatchBytes)),
 		conns:    newConnections(),
+		callers:  newCallers(),
 		ends:     sessionEnds{waiting: map[znode.SessionID]map[*sessionEnd]struct{}{}},
 		sessions: session.NewTracker(cfg.Tick),
 		stop:     make(chan struct{}),

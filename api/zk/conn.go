@@ -137,13 +137,18 @@ func (c *conn) requests() error {
 			continue
 		}
 		if frame != nil {
+			sc.Work()
 			if err := c.execute(frame); err != nil {
 				return err
 			}
-			c.out.slowDown()
+			if c.out.isFull() {
+				sc.Rest()
+				c.out.slowDown()
+			}
 			served = c.leaving.Load() != 0
 			continue
 		}
+		sc.Rest()
 		if c.leaving.Load() != 0 {
 			left, err := c.leaveNow(served)
 			if left || err != nil {

@@ -70,7 +70,7 @@ func (l *fakeLog) stop() {
 }
 
 // Propose implements server.Consensus.
-func (l *fakeLog) Propose(c *state.Command, w forward.Waiter) error {
+func (l *fakeLog) Propose(c *state.Command, w forward.Waiter, _ forward.From) error {
 	select {
 	case l.entries <- fakeEntry{state.AppendCommand(nil, c), w}:
 		return nil

@@ -134,6 +134,7 @@ func (s requestSlots) take(c *conn) bool {
 		return true
 	default:
 	}
+	c.sc.Load().Rest()
 	c.out.wake() // replies that are ready do not wait
 	select {
 	case s <- struct{}{}:

@@ -143,6 +143,13 @@ func (o *outbox) flush() {
 	o.write()
 }
 
+// isFull reports whether a client gets more than it reads.
+func (o *outbox) isFull() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.waitingLocked() > outboxHighWater
+}
+
 // slowDown waits until a client that gets more than it reads has caught up.
 func (o *outbox) slowDown() {
 	o.mu.Lock()

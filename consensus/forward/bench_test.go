@@ -32,7 +32,7 @@ func BenchmarkQueue(b *testing.B) {
 			seq := uint64(0)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if err := f.Add(c, w); err != nil {
+				if err := f.Add(c, w, From{}); err != nil {
 					b.Fatal(err)
 				}
 				if i%n != n-1 {

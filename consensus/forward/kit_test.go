@@ -97,7 +97,7 @@ func (n *testNode) publish(leader state.ServerID) {
 func (n *testNode) add(count int) {
 	n.t.Helper()
 	for range count {
-		if err := n.queue.Add(create("/x"), &note{}); err != nil {
+		if err := n.queue.Add(create("/x"), &note{}, From{}); err != nil {
 			n.t.Fatal(err)
 		}
 	}

@@ -9,12 +9,16 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/fair"
 	"github.com/zk-lite/zk-lite/internal/histogram"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
-// ErrStopped is returned by Add once the server stops.
-var ErrStopped = errors.New("server is stopping")
+// Errors of Add.
+var (
+	ErrStopped = errors.New("server is stopping")
+	ErrOverdue = errors.New("the command has waited for longer than the session's timeout, because too much is pending")
+)
 
 // Waiter receives the outcome of a proposed command. Both methods are called
 // between BeginApply and EndApply, in the order of the proposals, and must not
@@ -40,22 +44,25 @@ type Queue struct {
 
 	mu       sync.Mutex   // protects the fields below
 	origin   state.Origin // changed by the applying goroutine only, which may read it without mu
-	room     *sync.Cond   // on mu: there is room again, or stopped
 	pending  []pending
+	waiting  fair.Order    // of those who wait for room
+	granted  fair.Holding  // what they have got, and not used yet
+	server   fair.Group    // of those who propose for no client
 	head     int           // pending[:head] are done and will be moved over
 	first    uint64        // number of pending[head]
 	next     uint64        // number of the first command not sent on the present stream
 	sent     uint64        // number of the first command never sent in this incarnation
 	inFlight int           // of those in it that were sent on the present stream
-	waiting  int           // how many wait for room
 	chunk    []byte        // where the next command is encoded
 	applied  time.Duration // sent of the command that was popped last
 	stopped  bool
+	stopping chan struct{} // closed once stopped
 }
 
 type pending struct {
 	command     []byte // with its length in front (state.AppendCommand)
 	waiter      Waiter
+	from        *fair.Group   // whose share it is of; nil: no one's
 	added, sent time.Duration // since Queue.start; sent is that of the last time
 }
 
@@ -69,6 +76,13 @@ const (
 	maxSentBytes = 2 << 20
 )
 
+// A client may have a part of what may be pending: those who ask for little find room, and what is before them is short.
+const (
+	shareOfCount = 4
+	shareOfBytes = 64
+	costOfBytes  = 4096 // so many bytes count as much as one more command
+)
+
 // chunkSize is how many bytes of commands share an allocation. A chunk lives
 // until the last of its commands is done.
 const chunkSize = 64 << 10
@@ -77,18 +91,17 @@ const chunkSize = 64 << 10
 func NewQueue(o state.Origin, maxCount, maxBytes int) *Queue {
 	q := &Queue{
 		origin: o, maxCount: maxCount, maxBytes: maxBytes, first: 1, next: 1, sent: 1,
-		wake: make(chan struct{}, 1), start: time.Now(),
+		wake: make(chan struct{}, 1), start: time.Now(), stopping: make(chan struct{}),
 	}
-	q.room = sync.NewCond(&q.mu)
 	return q
 }
 
-// own reports whether c is the ensemble's own command and no client's: there
-// are at most as many as sessions and as the reaper takes at once, and the
-// goroutine that proposes them must not wait because clients ask for much.
-func own(c *state.Command) bool {
+// isUrgent reports whether c does not wait for room: the ensemble's own commands, of which there are at most as many as
+// sessions and as the reaper takes at once, and whose proposer must not wait because clients ask for much; and the end
+// or the return of a session, of which each connection sends one.
+func isUrgent(c *state.Command) bool {
 	switch c.Op {
-	case state.OpExpireSession, state.OpMember, state.OpDigest:
+	case state.OpExpireSession, state.OpCloseSession, state.OpAttach, state.OpMember, state.OpDigest:
 		return true
 	case state.OpReap:
 		return c.Session == 0 // a client may ask for it, too
@@ -98,26 +111,121 @@ func own(c *state.Command) bool {
 	return false
 }
 
-// Add gives c the next number and keeps it. It blocks while too much is pending,
-// but not for the ensemble's own commands (expiry of sessions, the reaper's, members).
-// An error means that the command was not and will not be sent.
-func (q *Queue) Add(c *state.Command, w Waiter) error {
+// From is whose command it is.
+type From struct {
+	Member *fair.Member // a connection, which adds one command at a time; nil: the server itself
+	// Patience is how long the command may wait for room; 0: forever.
+	Patience time.Duration
+}
+
+// Add gives c the next number and keeps it. It blocks while too much is pending, of all or of the client, unless c is
+// urgent; of those who wait, the one that has used least is first. An error means that the command was not and will not
+// be sent: ErrStopped or ErrOverdue.
+func (q *Queue) Add(c *state.Command, w Waiter, from From) error {
 	q.mu.Lock()
-	for !q.stopped && !own(c) && (q.lenLocked() >= q.maxCount || int(q.bytes.Load()) >= q.maxBytes) {
-		q.waiting++
-		q.room.Wait()
-		q.waiting--
+	m := from.Member
+	if m == nil {
+		m = new(fair.Member)
+		m.Join(&q.server)
+	}
+	group := m.Group()
+	if isUrgent(c) {
+		group = nil
+	} else if !q.stopped && (!q.hasRoomLocked() || q.holdsShareLocked(group)) {
+		m.Size = c.MaxSize()
+		if err := q.waitLocked(m, from.Patience); err != nil {
+			q.mu.Unlock()
+			return err
+		}
 	}
 	if q.stopped {
 		q.mu.Unlock()
 		return ErrStopped
 	}
 	command := q.encodeLocked(c)
-	q.pending = append(q.pending, pending{command: command, waiter: w, added: time.Since(q.start)})
+	q.pending = append(q.pending, pending{command: command, waiter: w, from: group, added: time.Since(q.start)})
 	q.bytes.Add(int64(len(command)))
+	q.holdLocked(group, 1, len(command))
 	q.mu.Unlock()
 	q.signal()
 	return nil
+}
+
+// hasRoomLocked reports whether there is room for one more command.
+func (q *Queue) hasRoomLocked() bool {
+	return q.lenLocked()+q.granted.Count < q.maxCount && int(q.bytes.Load())+q.granted.Bytes < q.maxBytes
+}
+
+// holdsShareLocked reports whether a client has as much as it may.
+func (q *Queue) holdsShareLocked(g *fair.Group) bool {
+	return g != &q.server &&
+		(g.Holds.Count >= max(q.maxCount/shareOfCount, 1) || g.Holds.Bytes >= q.maxBytes/shareOfBytes)
+}
+
+// holdLocked changes what a client holds.
+func (q *Queue) holdLocked(g *fair.Group, count, bytes int) {
+	if g == nil {
+		return
+	}
+	g.Holds.Count += count
+	g.Holds.Bytes += bytes
+	if q.holdsShareLocked(g) {
+		q.waiting.Hold(g)
+	} else {
+		q.waiting.Resume(g)
+	}
+}
+
+// waitLocked waits, without the lock, until m may add a command.
+func (q *Queue) waitLocked(m *fair.Member, patience time.Duration) error {
+	q.waiting.Push(m)
+	q.waiting.Charge(m, int64(1+m.Size/costOfBytes))
+	q.mu.Unlock()
+	var overdue <-chan time.Time
+	if patience > 0 {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		overdue = timer.C
+	}
+	var err error
+	select {
+	case <-m.Granted():
+	case <-q.stopping:
+		err = ErrStopped
+	case <-overdue:
+		err = ErrOverdue
+	}
+	q.mu.Lock()
+	if err != nil {
+		if q.waiting.Remove(m) {
+			return err
+		}
+		<-m.Granted()
+	}
+	q.reserveLocked(m, -1)
+	if err != nil {
+		q.grantLocked()
+	}
+	return err
+}
+
+// grantLocked gives room to those who wait.
+func (q *Queue) grantLocked() {
+	for q.hasRoomLocked() {
+		m := q.waiting.Pop()
+		if m == nil {
+			return
+		}
+		q.reserveLocked(m, 1)
+		m.Grant()
+	}
+}
+
+// reserveLocked keeps room for m, or with -1 ends that.
+func (q *Queue) reserveLocked(m *fair.Member, by int) {
+	q.granted.Count += by
+	q.granted.Bytes += by * m.Size
+	q.holdLocked(m.Group(), by, by*m.Size)
 }
 
 // encodeLocked appends c to the chunk, or to a new one if it may not fit.
@@ -225,6 +333,7 @@ func (q *Queue) popLocked() Waiter {
 	w := p.waiter
 	q.applied = p.sent
 	q.bytes.Add(-int64(len(p.command)))
+	q.holdLocked(p.from, -1, -len(p.command))
 	if q.first < q.next {
 		if q.inFlight >= maxSentBytes {
 			q.signal()
@@ -243,9 +352,7 @@ func (q *Queue) popLocked() Waiter {
 		clear(q.pending[n:])
 		q.pending, q.head = q.pending[:n], 0
 	}
-	if q.waiting > 0 {
-		q.room.Signal() // one: they come in the order in which they have waited
-	}
+	q.grantLocked()
 	return w
 }
 
@@ -274,15 +381,17 @@ func (q *Queue) Bytes() int64 { return q.bytes.Load() }
 // Stop makes Add fail from now on.
 func (q *Queue) Stop() {
 	q.mu.Lock()
-	q.stopped = true
-	q.mu.Unlock()
-	q.room.Broadcast()
+	defer q.mu.Unlock()
+	if !q.stopped {
+		q.stopped = true
+		close(q.stopping)
+	}
 }
 
 // Do adds a command and waits for its result. After ctx's error or ErrStopped the outcome is unknown.
 func (q *Queue) Do(ctx context.Context, c *state.Command) (znode.Error, error) {
 	w := &commitment{done: make(chan struct{})}
-	if err := q.Add(c, w); err != nil {
+	if err := q.Add(c, w, From{}); err != nil {
 		return 0, err
 	}
 	select {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/fair"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
@@ -55,7 +57,7 @@ func TestQueue_Model_EveryCommandOnceInOrder(t *testing.T) {
 			}
 			c := &state.Command{Op: state.OpSetData, Path: fmt.Sprint("/", len(want)), Data: make([]byte, size)}
 			n := &note{number: len(notes)}
-			if err := f.Add(c, n); err != nil {
+			if err := f.Add(c, n, From{}); err != nil {
 				t.Fatal(err)
 			}
 			notes, want = append(notes, n), append(want, state.AppendCommand(nil, c))
@@ -131,7 +133,7 @@ func TestQueue_Applied_KeepsOnlyWhatIsPending(t *testing.T) {
 		for seq := range 40_000 {
 			for f.Len() <= backlog {
 				notes = append(notes, &note{})
-				if err := f.Add(create("/x"), notes[len(notes)-1]); err != nil {
+				if err := f.Add(create("/x"), notes[len(notes)-1], From{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -157,7 +159,7 @@ func TestQueue_Take_BoundedByWhatIsUnderWay(t *testing.T) {
 	const size = 100_000
 	for range 4 * maxSentBytes / size {
 		c := &state.Command{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)}
-		if err := f.Add(c, &note{}); err != nil {
+		if err := f.Add(c, &note{}, From{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,16 +199,15 @@ func TestQueue_Take_BoundedByWhatIsUnderWay(t *testing.T) {
 }
 
 func TestQueue_Add_BoundedByCountAndBytes(t *testing.T) {
-	for name, f := range map[string]*Queue{
-		"count": NewQueue(state.Origin{Server: 1, Incarnation: 1}, 10, 1<<30),
-		"bytes": NewQueue(state.Origin{Server: 1, Incarnation: 1}, 1<<30, 10*len(state.AppendCommand(nil, create("/x")))),
+	for name, most := range map[string]fair.Holding{
+		"count": {Count: 10, Bytes: 1 << 30},
+		"bytes": {Count: 1 << 30, Bytes: 10 * len(state.AppendCommand(nil, create("/x")))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := f
-				f.wake = make(chan struct{}, 1) // of the bubble
+				f := NewQueue(state.Origin{Server: 1, Incarnation: 1}, most.Count, most.Bytes)
 				for range 10 {
-					if err := f.Add(create("/x"), &note{}); err != nil {
+					if err := f.Add(create("/x"), &note{}, From{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -214,7 +215,7 @@ func TestQueue_Add_BoundedByCountAndBytes(t *testing.T) {
 				over := make([]bool, 2)
 				for i := range errs {
 					go func() {
-						errs[i] = f.Add(create("/x"), &note{})
+						errs[i] = f.Add(create("/x"), &note{}, From{})
 						over[i] = true
 					}()
 					synctest.Wait()
@@ -222,15 +223,16 @@ func TestQueue_Add_BoundedByCountAndBytes(t *testing.T) {
 				if over[0] || over[1] || f.Len() != 10 {
 					t.Fatalf("more than the bound was taken: %d are pending", f.Len())
 				}
-				// The ensemble's own do not wait; a client's request to reap does.
+				// The ensemble's own do not wait, nor do the ends and returns of sessions; a client's request to reap does.
 				for _, c := range []*state.Command{
 					{Op: state.OpExpireSession, Session: 7}, {Op: state.OpMember}, {Op: state.OpReap, Path: "/x"},
+					{Op: state.OpCloseSession, Session: 7}, {Op: state.OpAttach, Session: 7},
 				} {
-					if err := f.Add(c, &note{}); err != nil {
+					if err := f.Add(c, &note{}, From{}); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if own(&state.Command{Op: state.OpReap, Session: 7}) || own(create("/x")) {
+				if isUrgent(&state.Command{Op: state.OpReap, Session: 7}) || isUrgent(create("/x")) {
 					t.Error("a client's command counts as the ensemble's own")
 				}
 				f.take(nil)
@@ -257,4 +259,57 @@ func TestQueue_Add_BoundedByCountAndBytes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A client that asks for all there is gets its share, however many connections it has, and another finds room behind
+// that. When all room is taken, the one that has had least is next.
+func TestQueue_Add_EachClientHasItsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 16
+		q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, most, 1<<30)
+		add := func(g *fair.Group, done chan<- error) {
+			m := new(fair.Member)
+			m.Join(g)
+			done <- q.Add(create("/x"), &note{}, From{Member: m, Patience: time.Minute})
+		}
+		greedy, done := make([]fair.Group, 5), make(chan error, 100)
+		for i := range greedy[:3] {
+			for range most {
+				go add(&greedy[i], done)
+			}
+			if synctest.Wait(); q.Len() != (i+1)*most/shareOfCount {
+				t.Fatalf("%d clients that want all have %d of %d", i+1, q.Len(), most)
+			}
+		}
+		for range most / shareOfCount { // the rest
+			go add(&greedy[3], done)
+		}
+		synctest.Wait()
+		modest := make(chan error, 1)
+		go add(&greedy[4], modest)
+		if synctest.Wait(); q.Len() != most || len(modest) > 0 {
+			t.Fatalf("%d are pending, want all of %d", q.Len(), most)
+		}
+		q.take(nil)
+		if _, ok := q.Applied(1); !ok {
+			t.Fatal("a result found no waiter")
+		}
+		if synctest.Wait(); len(modest) != 1 || <-modest != nil {
+			t.Error("room was free, and a client that had none of it did not get it")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		overdue := 0
+		for range len(done) {
+			if errors.Is(<-done, ErrOverdue) {
+				overdue++
+			}
+		}
+		if waited := 3*most - 3*most/shareOfCount; overdue != waited {
+			t.Errorf("%d were given up after their session's timeout, want the %d that have waited", overdue, waited)
+		}
+		if q.Len() != most || q.granted != (fair.Holding{}) {
+			t.Errorf("%d are pending and %+v reserved, want %d and nothing", q.Len(), q.granted, most)
+		}
+	})
 }

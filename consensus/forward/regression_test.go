@@ -59,7 +59,7 @@ func TestQueue_Add_ChunkStaysSmall(t *testing.T) {
 			multi := &state.Command{Op: state.OpMulti, Ops: []state.Command{
 				{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)},
 			}}
-			if err := f.Add(multi, &note{}); err != nil {
+			if err := f.Add(multi, &note{}, From{}); err != nil {
 				t.Fatal(err)
 			}
 			if got := cap(f.chunk); got > chunkSize+size+512 {
@@ -86,7 +86,7 @@ func TestRegression_Stream_HeartbeatsDoNotWaitForCommands(t *testing.T) {
 	const size = 16 << 10
 	for range 8 * maxSentBytes / size { // none of which will ever be applied
 		set := &state.Command{Op: state.OpSetData, Path: "/x", Data: make([]byte, size)}
-		if err := q.Add(set, &note{}); err != nil {
+		if err := q.Add(set, &note{}, From{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestRegression_Stream_PassesWhatIsAccepted(t *testing.T) {
 		leader := n.nextStream(2)
 		set := &state.Command{Op: state.OpSetData, Path: "/x"}
 		set.Data = make([]byte, state.MaxCommand-set.MaxSize())
-		if err := n.queue.Add(set, &note{}); err != nil {
+		if err := n.queue.Add(set, &note{}, From{}); err != nil {
 			t.Fatal(err)
 		}
 		if b := leader.readBatch(); b.Count != 1 || len(b.Commands) < len(set.Data) {

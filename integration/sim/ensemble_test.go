@@ -269,14 +269,14 @@ type agreement struct {
 }
 
 // Propose implements server.Consensus.
-func (a *agreement) Propose(c *state.Command, w forward.Waiter) error {
+func (a *agreement) Propose(c *state.Command, w forward.Waiter, from forward.From) error {
 	if c.Op == state.OpExpireSession {
 		a.life.w.truth.deciding(c.Session, c.Term)
 	}
 	if c.Op == state.OpReap {
 		a.life.w.expiring.reaping(c.Path, a.life.w.now())
 	}
-	return a.Node.Propose(c, w)
+	return a.Node.Propose(c, w, from)
 }
 
 // handler stands between consensus and a server: it holds up the application of the log while the
