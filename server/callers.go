@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -35,7 +36,7 @@ func newCallers() *callers {
 }
 
 // callerOf names the caller with these identities: the one that a certificate or SASL has proved, else the address. A
-// digest is no such proof: a client may name itself anew for each connection. So may one that has a network of IPv6,
+// digest is no such proof: a client may make up a name for each connection. So may one that has a network of IPv6,
 // whose 64 bits count as one address.
 func callerOf(ids []znode.ID) string {
 	address := ""
@@ -110,8 +111,23 @@ func (c *Conn) Rest() {
 	}
 }
 
-// from is whose commands are those of c.
+// from is from whom the commands of c are.
 func (c *Conn) from() forward.From {
 	_, timeout := c.Session()
 	return forward.From{Member: &c.share, Patience: timeout}
+}
+
+// from is from whom a command of the client with these identities is, which waits until ctx's deadline at most. done
+// must follow.
+func (t *callers) from(ctx context.Context, ids []znode.ID) (f forward.From, done func()) {
+	if len(ids) == 0 {
+		return f, func() {}
+	}
+	x := t.join(ids)
+	f.Member = new(fair.Member)
+	f.Member.Join(&x.room)
+	if deadline, ok := ctx.Deadline(); ok {
+		f.Patience = max(time.Until(deadline), 1)
+	}
+	return f, func() { t.leave(x) }
 }

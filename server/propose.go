@@ -8,7 +8,6 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/fair"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
@@ -17,32 +16,7 @@ import (
 // Propose sends a command that is the server's own. One that is not admitted
 // gets its result at once, and is not sent.
 func (s *Server) Propose(c *state.Command, w forward.Waiter) error {
-	return s.proposeFrom(c, w, forward.From{})
-}
-
-// proposeFor is Propose for the client with c's identities, until ctx's deadline.
-func (s *Server) proposeFor(ctx context.Context, c *state.Command, w forward.Waiter) error {
-	if len(c.Identities) == 0 {
-		return s.Propose(c, w)
-	}
-	x := s.callers.join(c.Identities)
-	defer s.callers.leave(x)
-	var m fair.Member
-	m.Join(&x.room)
-	from := forward.From{Member: &m}
-	if deadline, ok := ctx.Deadline(); ok {
-		from.Patience = max(time.Until(deadline), 1)
-	}
-	return s.proposeFrom(c, w, from)
-}
-
-func (s *Server) proposeFrom(c *state.Command, w forward.Waiter, from forward.From) error {
-	c.Flags |= s.flags
-	if code := s.admission.check(c); code != znode.OK {
-		s.View(func(*View) { w.Applied(refused(c.Op, code, 0)) })
-		return nil
-	}
-	return s.consensus.Propose(c, w, from)
+	return s.admission.propose(c, w, forward.From{})
 }
 
 // Do proposes a command and waits for its result, of which it returns a copy
@@ -57,7 +31,9 @@ func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error)
 	if err := s.Source.sessionFor(ctx, &sent); err != nil {
 		return state.Result{}, err
 	}
-	if err := s.proposeFor(ctx, &sent, w); err != nil {
+	from, done := s.callers.from(ctx, c.Identities)
+	defer done()
+	if err := s.admission.propose(&sent, w, from); err != nil {
 		return state.Result{}, err
 	}
 	select {
@@ -126,6 +102,16 @@ type admission struct {
 	longACLs atomic.Int64 // commands with an ACL that is too long
 	last     atomic.Int64 // when the last one was, in nanoseconds since Server.started; 0: never
 	repeats  repeats.Filter
+}
+
+// propose is Server.Propose, for a client.
+func (a *admission) propose(c *state.Command, w forward.Waiter, from forward.From) error {
+	c.Flags |= a.srv.flags
+	if code := a.check(c); code != znode.OK {
+		a.srv.View(func(*View) { w.Applied(refused(c.Op, code, 0)) })
+		return nil
+	}
+	return a.srv.consensus.Propose(c, w, from)
 }
 
 // check reports why c may not be proposed: ErrBadArguments if it is too long, ErrInvalidACL for a list that is,

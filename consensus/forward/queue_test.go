@@ -10,6 +10,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/fair"
+	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
@@ -297,7 +298,7 @@ func TestQueue_Add_EachClientHasItsShare(t *testing.T) {
 		if synctest.Wait(); len(modest) != 1 || <-modest != nil {
 			t.Error("room was free, and a client that had none of it did not get it")
 		}
-		time.Sleep(time.Minute)
+		clock.Sleep(time.Minute)
 		synctest.Wait()
 		overdue := 0
 		for range len(done) {
