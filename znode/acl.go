@@ -222,6 +222,7 @@ type aclTable struct {
 	lists []aclEntry
 	byKey map[string]aclID
 	free  []aclID
+	last  aclID // of the list that was last looked for: the next is the same, usually
 	bytes int64 // memory of all lists; see ACLMemory
 }
 
@@ -239,9 +240,16 @@ func newACLTable() aclTable {
 
 // ref returns the number of list and counts one more user of it.
 func (t *aclTable) ref(list []ACL) aclID {
+	if len(t.lists) > 0 {
+		if e := &t.lists[t.last]; e.uses > 0 && slices.Equal(e.list, list) {
+			e.uses++
+			return t.last
+		}
+	}
 	key := aclKey(list)
 	if id, ok := t.byKey[key]; ok {
 		t.lists[id].uses++
+		t.last = id
 		return id
 	}
 	own := make([]ACL, len(list))

@@ -47,6 +47,13 @@ type children struct {
 	bytes int64     // their data
 }
 
+// append adds n to the list.
+func (c *children) append(n *node) {
+	n.slot = uint32(len(c.list))
+	c.list = append(c.list, n)
+	c.names += len(Base(n.path()))
+}
+
 // add counts znodes and bytes of data, in c and all above it. Counting them for each query would take time
 // proportional to the znodes, while all other clients wait.
 func (c *children) add(znodes int, bytes int64) {

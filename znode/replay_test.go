@@ -1,6 +1,7 @@
 package znode
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -86,13 +87,29 @@ func checkRebuilt(t *testing.T, tree *Tree) {
 	}
 	s := again.Snapshot()
 	defer s.Release()
-	if s.Digest() != snap.Digest() || again.Size() != tree.Size() || again.Memory() != tree.Memory() {
-		t.Errorf("built of its records the tree has digest %#x, size %+v, memory %d; want %#x, %+v, %d", s.Digest(),
-			again.Size(), again.Memory(), snap.Digest(), tree.Size(), tree.Memory())
+	if b.Digest() != snap.Digest() || s.Digest() != snap.Digest() || again.Size() != tree.Size() || again.Memory() != tree.Memory() {
+		t.Errorf("built of its records the tree has digest %#x (%#x on the way), size %+v, memory %d; want %#x, %+v, %d",
+			s.Digest(), b.Digest(), again.Size(), again.Memory(), snap.Digest(), tree.Size(), tree.Memory())
 	}
 	if got, want := again.root(), tree.root(); got != want {
 		t.Errorf("built of its records the tree has %d znodes with %d bytes below the root, want %d and %d", got.znodes,
 			got.bytes, want.znodes, want.bytes)
+	}
+	err = snap.Walk(func(r *Record) error {
+		got, want := again.get(r.Path), tree.get(r.Path)
+		znodes, bytes := got.below()
+		wantZnodes, wantBytes := want.below()
+		if got.stat() != want.stat() || znodes != wantZnodes || bytes != wantBytes {
+			return fmt.Errorf("%+v, with %d znodes of %d bytes below; want %+v, %d, %d", got.stat(), znodes, bytes,
+				want.stat(), wantZnodes, wantBytes)
+		}
+		if p := again.parentOf(r.Path); p != nil && p.childList()[got.slot] != got {
+			return errors.New("another znode has its place among the children")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Errorf("built of its records the tree has another %v", err)
 	}
 }
 

@@ -2,7 +2,6 @@ package znode
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -61,12 +60,7 @@ func (s *Snapshot) Walk(visit func(*Record) error) error {
 			if n == nil {
 				continue
 			}
-			rare := n.readRare()
-			r = Record{Path: n.path(), Data: n.data(), ACL: s.acls[n.acl].list, Stat: Stat{
-				Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: rare.pzxid, Ctime: n.ctime, Mtime: n.mtime,
-				Version: n.version, Cversion: Version(rare.creates), Aversion: rare.aversion,
-				EphemeralOwner: rare.owner,
-			}}
+			r = n.record(s.acls)
 			if err := visit(&r); err != nil {
 				return err
 			}
@@ -75,57 +69,14 @@ func (s *Snapshot) Walk(visit func(*Record) error) error {
 	return nil
 }
 
-// Builder makes a tree of the Records of a snapshot.
-type Builder struct{ tree *Tree }
-
-// NewBuilder returns an empty Builder.
-func NewBuilder() *Builder { return &Builder{tree: emptyTree()} }
-
-// Add adds one znode; the order does not matter.
-func (b *Builder) Add(r *Record) error {
-	if err := ValidatePath(r.Path); err != nil {
-		return fmt.Errorf("adding znode: %w", err)
-	}
-	if b.tree.get(r.Path) != nil {
-		return fmt.Errorf("adding znode %q: it is there already", r.Path)
-	}
-	n := &node{
-		czxid: r.Stat.Czxid, mzxid: r.Stat.Mzxid, ctime: r.Stat.Ctime, mtime: r.Stat.Mtime,
-		version: r.Stat.Version, acl: b.tree.acls.ref(r.ACL),
-	}
-	x := rare{
-		pzxid: r.Stat.Pzxid, owner: r.Stat.EphemeralOwner,
-		creates: int32(r.Stat.Cversion), aversion: r.Stat.Aversion,
-	}
-	if x != n.readRare() {
-		n.rare = &x
-	}
-	n.setBlob(r.Path, r.Data)
-	b.tree.index.insert(n)
-	return nil
-}
-
-// Tree connects parents and children and returns the tree. It fails if a znode
-// has no parent, or if a system znode is missing.
-func (b *Builder) Tree() (*Tree, error) {
-	t := b.tree
-	for _, path := range []string{RootPath, SystemPath, QuotaPath, ConfigPath} {
-		if t.get(path) == nil {
-			return nil, fmt.Errorf("building tree: %s is missing", path)
-		}
-	}
-	for i := range t.index.shards {
-		for _, n := range t.index.shards[i].slots {
-			if n == nil {
-				continue
-			}
-			if n.path() != RootPath && t.parentOf(n.path()) == nil {
-				return nil, fmt.Errorf("building tree: %q has no parent", n.path())
-			}
-			t.adopt(n)
-		}
-	}
-	return t, nil
+// record is n as a snapshot stores it.
+func (n *node) record(acls []aclEntry) Record {
+	rare := n.readRare()
+	return Record{Path: n.path(), Data: n.data(), ACL: acls[n.acl].list, Stat: Stat{
+		Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: rare.pzxid, Ctime: n.ctime, Mtime: n.mtime,
+		Version: n.version, Cversion: Version(rare.creates), Aversion: rare.aversion,
+		EphemeralOwner: rare.owner,
+	}}
 }
 
 // Digest is a number that two trees share when they hold the same znodes: the

@@ -2,8 +2,11 @@ package znode
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/zk-lite/zk-lite/internal/testkit/seed"
 )
 
 // TestBuilder_BadRecords: what no tree can be made of is refused.
@@ -21,14 +24,14 @@ func TestBuilder_BadRecords(t *testing.T) {
 	if err := b.Add(&Record{Path: "/x/", ACL: OpenACL}); !errors.Is(err, ErrBadArguments) {
 		t.Errorf("bad path: %v", err)
 	}
-	if err := b.Add(&Record{Path: "/zookeeper", ACL: OpenACL}); err == nil {
-		t.Error("a path twice")
-	}
-	if err := b.Add(&Record{Path: "/no/parent", ACL: OpenACL}); err != nil {
-		t.Fatal(err) // it may come later
-	}
-	if _, err := b.Tree(); err == nil || !strings.Contains(err.Error(), "/no/parent") {
-		t.Errorf("an orphan: %v", err)
+	for _, path := range []string{"/zookeeper", "/no/parent"} {
+		b := system()
+		if err := b.Add(&Record{Path: path, ACL: OpenACL}); err != nil {
+			t.Fatal(err) // the other may come later
+		}
+		if _, err := b.Tree(); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s, which is there twice or has no parent: error %v, want one that names it", path, err)
+		}
 	}
 	if _, err := NewBuilder().Tree(); err == nil {
 		t.Error("a tree without a root")
@@ -39,6 +42,28 @@ func TestBuilder_BadRecords(t *testing.T) {
 	if err := s.Walk(func(*Record) error { return stop }); err != stop {
 		t.Error(err)
 	}
+}
+
+// TestBuilder_Batches: a tree that is linked in several batches, with parents that come after their children, is the
+// same as before.
+func TestBuilder_Batches(t *testing.T) {
+	rnd := seed.Rand(t)
+	tree, x, paths := NewTree(), &Txn{}, []string{""}
+	for i := range 2*linkBatch + 100 {
+		x.Zxid++
+		parent := paths[rnd.IntN(len(paths))]
+		r := &CreateRequest{Path: parent + "/n" + strconv.Itoa(i), Data: make([]byte, rnd.IntN(9)), ACL: OpenACL}
+		if i%3 == 0 {
+			r.ACL = []ACL{{PermCreate, Anyone}, {PermRead, ID{"ip", "10.0.0." + strconv.Itoa(i%9)}}}
+		}
+		if i%10 == 0 {
+			r.Mode, x.Session = Ephemeral, SessionID(i%7+1)
+		} else {
+			paths = append(paths, r.Path)
+		}
+		mustCreate(t, tree, x, r)
+	}
+	checkRebuilt(t, tree)
 }
 
 // TestSnapshot_Rollback_KeepsItsMoment: a znode that a snapshot shows, deleted

@@ -78,25 +78,22 @@ func (t *Tree) parentOf(path string) *node {
 	return t.index.get(Parent(path))
 }
 
-// link puts n into the index and adopts it. The caller updates the parent's
+// link puts n into the index, among its parent's children and into the side tables. The caller updates the parent's
 // Stat; n's use of its ACL is already counted.
 func (t *Tree) link(n *node) {
 	n.gen = t.gen
 	t.index.insert(n)
-	t.adopt(n)
-}
-
-// adopt puts n, which the index holds, among its parent's children and into
-// the side tables.
-func (t *Tree) adopt(n *node) {
-	path := n.path()
-	if parent := t.parentOf(path); parent != nil {
+	if parent := t.parentOf(n.path()); parent != nil {
 		set := t.childrenOf(parent)
-		n.slot = uint32(len(set.list))
-		set.list = append(set.list, n)
-		set.names += len(Base(path))
+		set.append(n)
 		set.add(1, int64(n.size()))
 	}
+	t.enter(n)
+}
+
+// enter puts n into the side tables.
+func (t *Tree) enter(n *node) {
+	path := n.path()
 	t.dataBytes += int64(len(path) + n.size())
 	switch {
 	case n.isEphemeral():
@@ -231,10 +228,17 @@ type table struct {
 
 func newIndex() index { return index{seed: maphash.MakeSeed()} }
 
-// locate splits a hash into shard, place in it and tag.
+// shardOf is the number of the shard that holds a path with this hash.
+func shardOf(hash uint64) int { return int(hash >> 54) }
+
+// split returns a hash's place in its shard and its tag.
+func split(hash uint64) (place uint32, tag uint8) { return uint32(hash), uint8(hash>>47) | 0x80 }
+
+// locate returns the shard of a path, its place in it and its tag.
 func (x *index) locate(path string) (s *shard, place uint32, tag uint8) {
-	h := maphash.String(x.seed, path)
-	return &x.shards[h>>54], uint32(h), uint8(h>>47) | 0x80
+	hash := maphash.String(x.seed, path)
+	place, tag = split(hash)
+	return &x.shards[shardOf(hash)], place, tag
 }
 
 func (x *index) get(path string) *node {
@@ -274,7 +278,7 @@ func (t *table) find(path string, place uint32, tag uint8) int {
 // insert adds n, whose path must be new.
 func (x *index) insert(n *node) {
 	s, place, tag := x.locate(n.path())
-	if (s.used+1)*8 > len(s.tags)*7 {
+	if s.used == fullAt(len(s.tags)) {
 		x.grow(s)
 	}
 	s.unshare()
@@ -326,18 +330,22 @@ func (t *table) put(n *node, place uint32, tag uint8) {
 	t.tags[i], t.slots[i] = tag, n
 }
 
-// grow makes room: 8 slots, 12, 16, 24, 32 and so on, by a half or a third in turn.
-func (x *index) grow(s *shard) {
-	size := len(s.tags)
-	switch {
-	case size == 0:
-		size = 8
-	case size&(size-1) == 0:
-		size += size / 2
-	default:
-		size += size / 3
+func newTable(size int) table { return table{tags: make([]uint8, size), slots: make([]*node, size)} }
+
+// fullAt is how many znodes a table of this size may hold.
+func fullAt(size int) int { return size * 7 / 8 }
+
+// larger is the size after this one: 8 slots, 12, 16, 24, 32 and so on, by a half or a third in turn.
+func larger(size int) int {
+	if size&(size-1) == 0 {
+		return max(8, size+size/2)
 	}
-	next := table{tags: make([]uint8, size), slots: make([]*node, size)}
+	return size + size/3
+}
+
+// grow makes room.
+func (x *index) grow(s *shard) {
+	next := newTable(larger(len(s.tags)))
 	for i, tag := range s.tags {
 		if tag != 0 {
 			next.put(s.slots[i], uint32(maphash.String(x.seed, s.slots[i].path())), tag)

@@ -153,7 +153,9 @@ func readBlocks(in *bufio.Reader) (*Machine, error) {
 	if m.tree, err = builder.Tree(); err != nil {
 		return nil, err
 	}
-	return m, readEnd(in, count, m.Digest)
+	s := m.Snapshot()
+	defer s.Release()
+	return m, readEnd(in, count, func() uint64 { return s.digest(builder.Digest()) })
 }
 
 // readEnd reads the end of a snapshot, and compares it with what came before.
