@@ -24,10 +24,10 @@ type Builder struct {
 	byParent map[string]*family
 }
 
-// placed is a znode that a shard of the index will hold, with the hash of its path.
+// placed is a znode that a shard of the index will hold, with its place there.
 type placed struct {
-	n    *node
-	hash uint64
+	n     *node
+	place uint32
 }
 
 // family is the children of the znode at a path, which may come later than they.
@@ -87,9 +87,8 @@ func (b *Builder) flush() {
 func (b *Builder) link(n *node, acls []aclEntry) {
 	r := n.record(acls)
 	b.digest.Add(&r)
-	hash := maphash.String(b.tree.index.seed, r.Path)
-	shard := &b.shards[shardOf(hash)]
-	*shard = append(*shard, placed{n, hash})
+	i, place := split(maphash.String(b.tree.index.seed, r.Path))
+	b.shards[i] = append(b.shards[i], placed{n, place})
 	b.tree.enter(n)
 	if r.Path == RootPath {
 		return
@@ -171,14 +170,13 @@ func (s *shard) fill(nodes []placed) error {
 	}
 	s.table, s.used = newTable(size), len(nodes)
 	for _, p := range nodes {
-		place, tag := split(p.hash)
-		i := s.home(place)
-		for ; s.tags[i] != 0; i = s.after(i) {
-			if s.tags[i] == tag && s.slots[i].path() == p.n.path() {
+		i := s.home(p.place)
+		for ; s.hashes[i] != 0; i = s.after(i) {
+			if s.hashes[i] == p.place && s.slots[i].path() == p.n.path() {
 				return fmt.Errorf("%q is there twice", p.n.path())
 			}
 		}
-		s.tags[i], s.slots[i] = tag, p.n
+		s.hashes[i], s.slots[i] = p.place, p.n
 	}
 	return nil
 }

@@ -198,8 +198,8 @@ func (t *Tree) own(n *node) *node {
 
 // index finds znodes by path: a hash table in shards, each an open-addressed
 // table with linear probing. It exists because Go's map costs 24 bytes a slot
-// for a path that the node holds anyway; here a slot is a pointer and a tag
-// byte. Shards grow on their own, so no insert ever waits for the whole table,
+// for a path that the node holds anyway; here a slot is a pointer and four bytes
+// of the hash, so that paths need not be read to move a znode. Shards grow on their own, so no insert ever waits for the whole table,
 // and a snapshot shares the shards' slots until the writer next touches them.
 type index struct {
 	seed   maphash.Seed
@@ -217,33 +217,28 @@ type shard struct {
 	shared bool // a snapshot may be reading the slots: copy them before writing
 }
 
-// table is the hash table of a shard. A snapshot takes the slots only. tags[i] is 0 for a free
-// slot, else 0x80 and seven bits of the hash of slots[i]'s path. The low half of the hash, as
-// a fraction, is where its probe sequence begins: lengths need not be powers of two, so that a
-// full shard need not double.
+// table is the hash table of a shard. A snapshot takes the slots only. hashes[i] is that of slots[i]'s path, as split
+// returns it, and 0 for a free slot. As a fraction it is where its probe sequence begins: lengths need not be powers of
+// two, so that a full shard need not double.
 type table struct {
-	tags  []uint8
-	slots []*node
+	hashes []uint32
+	slots  []*node
 }
 
 func newIndex() index { return index{seed: maphash.MakeSeed()} }
 
-// shardOf is the number of the shard that holds a path with this hash.
-func shardOf(hash uint64) int { return int(hash >> 54) }
+// split divides the hash of a path between the number of its shard and its place in that, which is not 0.
+func split(hash uint64) (shard int, place uint32) { return int(hash >> 54), uint32(hash) | 1 }
 
-// split returns a hash's place in its shard and its tag.
-func split(hash uint64) (place uint32, tag uint8) { return uint32(hash), uint8(hash>>47) | 0x80 }
-
-// locate returns the shard of a path, its place in it and its tag.
-func (x *index) locate(path string) (s *shard, place uint32, tag uint8) {
-	hash := maphash.String(x.seed, path)
-	place, tag = split(hash)
-	return &x.shards[shardOf(hash)], place, tag
+// locate returns the shard of a path, and its place in it.
+func (x *index) locate(path string) (s *shard, place uint32) {
+	i, place := split(maphash.String(x.seed, path))
+	return &x.shards[i], place
 }
 
 func (x *index) get(path string) *node {
-	s, place, tag := x.locate(path)
-	if i := s.find(path, place, tag); i >= 0 {
+	s, place := x.locate(path)
+	if i := s.find(path, place); i >= 0 {
 		return s.slots[i]
 	}
 	return nil
@@ -251,24 +246,24 @@ func (x *index) get(path string) *node {
 
 // home is the slot where the probe sequence of a place begins.
 func (t *table) home(place uint32) int {
-	return int(uint64(place) * uint64(len(t.tags)) >> 32)
+	return int(uint64(place) * uint64(len(t.hashes)) >> 32)
 }
 
 // after is the slot after i, in a circle.
 func (t *table) after(i int) int {
-	if i++; i < len(t.tags) {
+	if i++; i < len(t.hashes) {
 		return i
 	}
 	return 0
 }
 
 // find returns the slot of path or -1.
-func (t *table) find(path string, place uint32, tag uint8) int {
-	if len(t.tags) == 0 {
+func (t *table) find(path string, place uint32) int {
+	if len(t.hashes) == 0 {
 		return -1
 	}
-	for i := t.home(place); t.tags[i] != 0; i = t.after(i) {
-		if t.tags[i] == tag && t.slots[i].path() == path {
+	for i := t.home(place); t.hashes[i] != 0; i = t.after(i) {
+		if t.hashes[i] == place && t.slots[i].path() == path {
 			return i
 		}
 	}
@@ -277,12 +272,12 @@ func (t *table) find(path string, place uint32, tag uint8) int {
 
 // insert adds n, whose path must be new.
 func (x *index) insert(n *node) {
-	s, place, tag := x.locate(n.path())
-	if s.used == fullAt(len(s.tags)) {
+	s, place := x.locate(n.path())
+	if s.used == fullAt(len(s.hashes)) {
 		x.grow(s)
 	}
 	s.unshare()
-	s.put(n, place, tag)
+	s.put(n, place)
 	s.used++
 	x.count++
 }
@@ -290,26 +285,26 @@ func (x *index) insert(n *node) {
 // replace puts n in the place of the node with the same path.
 func (x *index) replace(n *node) {
 	path := n.path()
-	s, place, tag := x.locate(path)
+	s, place := x.locate(path)
 	s.unshare()
-	s.slots[s.find(path, place, tag)] = n
+	s.slots[s.find(path, place)] = n
 }
 
 // remove takes path out, moving later entries of the probe sequence back so
 // that no tombstones are needed.
 func (x *index) remove(path string) {
-	s, place, tag := x.locate(path)
+	s, place := x.locate(path)
 	s.unshare()
-	hole := s.find(path, place, tag)
-	for i := s.after(hole); s.tags[i] != 0; i = s.after(i) {
-		h := s.home(uint32(maphash.String(x.seed, s.slots[i].path())))
+	hole := s.find(path, place)
+	for i := s.after(hole); s.hashes[i] != 0; i = s.after(i) {
+		h := s.home(s.hashes[i])
 		// Entry i may move to the hole unless its home is between the two.
 		if s.distance(h, i) >= s.distance(hole, i) {
-			s.tags[hole], s.slots[hole] = s.tags[i], s.slots[i]
+			s.hashes[hole], s.slots[hole] = s.hashes[i], s.slots[i]
 			hole = i
 		}
 	}
-	s.tags[hole], s.slots[hole] = 0, nil
+	s.hashes[hole], s.slots[hole] = 0, nil
 	s.used--
 	x.count--
 }
@@ -319,18 +314,18 @@ func (t *table) distance(from, to int) int {
 	if d := to - from; d >= 0 {
 		return d
 	}
-	return to - from + len(t.tags)
+	return to - from + len(t.hashes)
 }
 
-func (t *table) put(n *node, place uint32, tag uint8) {
+func (t *table) put(n *node, place uint32) {
 	i := t.home(place)
-	for t.tags[i] != 0 {
+	for t.hashes[i] != 0 {
 		i = t.after(i)
 	}
-	t.tags[i], t.slots[i] = tag, n
+	t.hashes[i], t.slots[i] = place, n
 }
 
-func newTable(size int) table { return table{tags: make([]uint8, size), slots: make([]*node, size)} }
+func newTable(size int) table { return table{hashes: make([]uint32, size), slots: make([]*node, size)} }
 
 // fullAt is how many znodes a table of this size may hold.
 func fullAt(size int) int { return size * 7 / 8 }
@@ -345,10 +340,10 @@ func larger(size int) int {
 
 // grow makes room.
 func (x *index) grow(s *shard) {
-	next := newTable(larger(len(s.tags)))
-	for i, tag := range s.tags {
-		if tag != 0 {
-			next.put(s.slots[i], uint32(maphash.String(x.seed, s.slots[i].path())), tag)
+	next := newTable(larger(len(s.hashes)))
+	for i, place := range s.hashes {
+		if place != 0 {
+			next.put(s.slots[i], place)
 		}
 	}
 	s.table, s.shared = next, false

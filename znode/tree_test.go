@@ -88,7 +88,7 @@ func TestIndex_Remove_Collisions(t *testing.T) {
 	var paths []string
 	for i := 0; len(paths) < 24; i++ {
 		p := fmt.Sprintf("/%d", i)
-		s, place, _ := x.locate(p)
+		s, place := x.locate(p)
 		if home := place >> 27; s == &x.shards[0] && (home >= 28 || home == 0) {
 			paths = append(paths, p)
 		}
@@ -116,11 +116,25 @@ func TestIndex_Remove_Collisions(t *testing.T) {
 				}
 			}
 		}
-		for i, tag := range x.shards[0].tags {
-			if tag != 0 || x.shards[0].slots[i] != nil {
+		for i, place := range x.shards[0].hashes {
+			if place != 0 || x.shards[0].slots[i] != nil {
 				t.Fatal("the empty table is not empty")
 			}
 		}
+	}
+}
+
+// Two paths with the same hash have a slot each.
+func TestTable_Find_SameHash(t *testing.T) {
+	x := newTable(8)
+	for _, p := range []string{"/a", "/b"} {
+		n := &node{}
+		n.setBlob(p, nil)
+		x.put(n, 77)
+	}
+	a, b := x.find("/a", 77), x.find("/b", 77)
+	if a < 0 || b < 0 || x.slots[a].path() != "/a" || x.slots[b].path() != "/b" || x.find("/c", 77) >= 0 {
+		t.Errorf("/a in slot %d, /b in slot %d, /c in slot %d; want two slots, and none", a, b, x.find("/c", 77))
 	}
 }
 
@@ -130,8 +144,8 @@ func TestIndex_Grow_Lengths(t *testing.T) {
 	s := &x.shards[0]
 	for _, want := range []int{8, 12, 16, 24, 32, 48, 64, 96, 128} {
 		x.grow(s)
-		if len(s.tags) != want || len(s.slots) != want {
-			t.Fatalf("%d tags and %d slots, want %d", len(s.tags), len(s.slots), want)
+		if len(s.hashes) != want || len(s.slots) != want {
+			t.Fatalf("%d hashes and %d slots, want %d", len(s.hashes), len(s.slots), want)
 		}
 	}
 }
@@ -141,12 +155,12 @@ func TestIndex_Remove_MakesRoom(t *testing.T) {
 	x := newIndex()
 	n := &node{}
 	n.setBlob("/a", nil)
-	s, _, _ := x.locate("/a")
+	s, _ := x.locate("/a")
 	for range 100 {
 		x.insert(n)
 		x.remove("/a")
 	}
-	if len(s.tags) != 8 || s.used != 0 || x.count != 0 {
-		t.Errorf("%d slots, %d of them used, %d entries", len(s.tags), s.used, x.count)
+	if len(s.hashes) != 8 || s.used != 0 || x.count != 0 {
+		t.Errorf("%d slots, %d of them used, %d entries", len(s.hashes), s.used, x.count)
 	}
 }
