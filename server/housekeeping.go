@@ -12,16 +12,26 @@ import (
 // sessions is read: the delay that it adds to expiry stays a fraction of the promise.
 const roundsPerTick = 4
 
+// startPoll is how often a server that has just started looks whether it may serve clients: those that come before are
+// refused, and come back a second later, if not to another server.
+const startPoll = 20 * time.Millisecond
+
 // housekeeping is the server's own goroutine: what recurs, four times per tick.
 func (s *Server) housekeeping() {
 	period := s.cfg.Tick / roundsPerTick
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
+	starting := time.NewTicker(startPoll)
+	defer starting.Stop()
 	last := time.Now()
 	for {
 		select {
 		case <-s.stop:
 			return
+		case <-starting.C:
+			if s.catchUp.upToDate() {
+				starting.Stop()
+			}
 		case <-ticker.C:
 			now := time.Now()
 			busy, since := s.handler.busy(now, period), now.Sub(last)

@@ -8,12 +8,34 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus"
 	"github.com/zk-lite/zk-lite/consensus/membership"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/clock"
 )
+
+// A server that has started serves as soon as it can, although no one asks it, and its next round is far away.
+func TestServing_SoonAfterTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		k := newKit(t, func(c *Config) {
+			c.Tick, c.Logger = time.Hour, slog.New(slog.NewTextHandler(&out, nil))
+		})
+		k.setCaughtUp(false)
+		k.srv.Start(k.log, k.log)
+		defer k.srv.Stop()
+		for range 2 {
+			clock.Sleep(startPoll)
+			synctest.Wait()
+			k.log.drain()
+		}
+		if !strings.Contains(out.String(), "serving clients") {
+			t.Errorf("it does not serve %v after its start, want that it does: %s", 2*startPoll, &out)
+		}
+	})
+}
 
 // A server that was wiped and added again reported itself ready, and answered over HTTP that a znode did not exist,
 // while the snapshot was still on its way: it served as soon as it had contact with the leader.
