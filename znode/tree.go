@@ -196,11 +196,10 @@ func (t *Tree) own(n *node) *node {
 	return &c
 }
 
-// index finds znodes by path: a hash table in shards, each an open-addressed
-// table with linear probing. It exists because Go's map costs 24 bytes a slot
-// for a path that the node holds anyway; here a slot is a pointer and four bytes
-// of the hash, so that paths need not be read to move a znode. Shards grow on their own, so no insert ever waits for the whole table,
-// and a snapshot shares the shards' slots until the writer next touches them.
+// index finds znodes by path: a hash table in shards, each an open-addressed table with linear probing. It exists
+// because Go's map costs 24 bytes a slot for a path that the node holds anyway; here a slot is a pointer and four bytes
+// of the hash, so that paths need not be read to move a znode. Shards grow on their own, so no insert ever waits for
+// the whole table, and a snapshot shares the shards' slots until the writer next touches them.
 type index struct {
 	seed   maphash.Seed
 	shards [indexShards]shard
