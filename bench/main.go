@@ -8,6 +8,7 @@
 //	growth     zk-lite alone, as connections, trees, watches and servers grow
 //	failover   the leader is taken away again and again: how long clients of the other servers have no answer
 //	reconnect  all clients of a killed leader come back, without TLS and with it
+//	overload   clients with a modest rate alone, and beside a flood of ten times what the servers can serve
 //
 // Each writes a section of a file in bench/results (package report). A suite has defaults of its own for the flags
 // that suites share; -short has shorter ones.
@@ -33,6 +34,7 @@
 //	go run ./bench -suite failover -rounds 5 -fault return -load 47   # a follower returns, with a long log to read
 //	go run ./bench -suite failover -plan issue             # about twelve configurations, one table
 //	go run ./bench -suite reconnect -sessions 10000
+//	go run ./bench -suite overload -short -out -
 //	go run ./bench -suite growth -rows feed -duration 30s -warm-up 5s   # followers of changes
 //
 // # Concurrency
@@ -55,6 +57,7 @@ import (
 	"github.com/zk-lite/zk-lite/bench/compare"
 	"github.com/zk-lite/zk-lite/bench/failover"
 	"github.com/zk-lite/zk-lite/bench/growth"
+	"github.com/zk-lite/zk-lite/bench/overload"
 	"github.com/zk-lite/zk-lite/bench/report"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
@@ -113,6 +116,10 @@ func suites() []suite {
 			func(ctx context.Context, site *system.Site, o *options) error {
 				return failover.Reconnect(ctx, site, &o.Options)
 			}},
+		{overload.Section, nil, times(3, 10*s, 2*s, 10*s), times(1, 5*s, s, 4*s),
+			func(ctx context.Context, site *system.Site, o *options) error {
+				return overload.Run(ctx, site, &o.Options, &o.overload)
+			}},
 	}
 }
 
@@ -123,6 +130,7 @@ type options struct {
 	dir      string
 	output   report.Output
 	scenario failover.Scenario
+	overload overload.Scenario
 	system.Options
 }
 
@@ -140,6 +148,7 @@ func parse(args []string, defaults system.Options) (*options, error) {
 	o.output.Flags(f)
 	o.Options.Flags(f)
 	o.scenario.Flags(f)
+	o.overload.Flags(f)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func TestPicked_WhatIsWrongIsNamed(t *testing.T) {
 		{"-rows set-64,nothing", "set-1, set-64"},
 		{"-rows put-1", "is unknown"}, // of another suite
 		{"-suite http,growth -rows put-1,tree", ""},
-		{"-suite everything", "servers, http, clients, growth, failover, reconnect"},
+		{"-suite everything", "servers, http, clients, growth, failover, reconnect, overload"},
 		{"-systems zk", "ZooKeeper, etcd, noop, zk-lite"},
 		{"-sync 5ms/tail -suite growth", ""},
 		{"-sync 5", "5ms"},

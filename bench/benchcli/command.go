@@ -76,6 +76,7 @@ Everything happens below --prefix, which is deleted at start and end.`,
 	f.IntVar(&o.cfg.Keys, "keys", o.cfg.Keys, "znodes that are read and written")
 	f.Float64Var(&o.cfg.Zipf, "zipf", 0, "exponent of the popularity of keys, above 1; 0 is uniform")
 	f.IntVar(&o.cfg.MultiSize, "multi-size", o.cfg.MultiSize, "operations of a multi")
+	f.BoolVar(&o.cfg.Return, "return", false, "return to the session, at once, when a connection ends")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return o.run(c, func(ctx context.Context) (*load.Result, error) {
 			var err error
@@ -112,6 +113,8 @@ func (o *options) common(c *cobra.Command) {
 		"the servers' processes on this machine, to measure CPU and memory; in the order of --server")
 	f.DurationVar(&o.cfg.Interval, "interval", o.cfg.Interval,
 		"between two lines of progress and two points of a plot")
+	f.StringVar(&o.cfg.Local, "local-address", "", "`IP` address from which to connect")
+	f.StringVar(&o.cfg.Auth, "auth", "", "identity of the clients, `SCHEME:CREDENTIALS`, as digest:user:password")
 	f.StringVarP(&o.output, "output", "o", outputText, "output format, text or json")
 	f.StringVar(&o.html, "html", "", "also write a page with plots to a `file`")
 	f.StringVar(&o.svg, "svg", "", "also write the plots to a `file`")

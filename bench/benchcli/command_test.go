@@ -92,6 +92,13 @@ func TestCommand_EveryLoad(t *testing.T) {
 	if n := float64(r.Total.Latency.Count) / r.Elapsed.Seconds(); n < 370 || n > 430 {
 		t.Errorf("%g requests a second, want 400", n)
 	}
+	r = run(t, hosts, quick("--return", "--auth", "digest:flood:secret", "--local-address", "127.0.0.2")...)
+	if r.Config.Local != "127.0.0.2" || !r.Config.Return || r.Config.Auth != "" {
+		t.Errorf("%+v, want the address and the return, and not the password", r.Config)
+	}
+	if _, _, err := bench(t, hosts, quick("--auth", "nothing:x")...); err == nil || !strings.Contains(err.Error(), "identity") {
+		t.Errorf("an identity of an unknown scheme: %v, want an error about it", err)
+	}
 	// A window of more bytes than sockets hold, both ways.
 	run(t, hosts, quick("--mix", "get,set", "--in-flight", "32", "--value-size", "20000", "--keys", "10")...)
 	if after := znodes(t, hosts[0]); after != before {
@@ -210,6 +217,7 @@ func TestCommand_BadInput(t *testing.T) {
 		"connections 0":                  {"-c", "0"},
 		"prefix \"/\"":                   {"--prefix", "/"},
 		"connecting":                     {"-s", "127.0.0.1:1"},
+		"assign requested address":       {"--local-address", "192.0.2.1"},
 		"1 servers, 0 pids":              {"failover", "--kill-leader-after", "1s"},
 		"unknown flag":                   {"--nothing"},
 	} {

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/zk-lite/zk-lite/znode"
@@ -52,6 +54,13 @@ type Config struct {
 	PIDs []int `json:"pids,omitempty"`
 	// Interval is the time between two Samples.
 	Interval time.Duration `json:"interval_ns"`
+	// Local is the address from which clients connect; "" leaves it to the system.
+	Local string `json:"local,omitempty"`
+	// Auth is the identity of the clients, SCHEME:CREDENTIALS, as digest:user:password; "": none.
+	Auth string `json:"-"`
+	// Return has clients of Run return to their sessions, at another host and at once, when a connection ends or
+	// nothing arrives for two thirds of the session timeout.
+	Return bool `json:"return,omitempty"`
 	// TLS is for servers' ports with TLS; nil: they have none.
 	TLS *tls.Config `json:"-"`
 	// Progress, if not nil, is called with every Sample, from one goroutine.
@@ -101,6 +110,12 @@ func (c *Config) Check() error {
 	}
 	if c.Zipf != 0 && c.Zipf <= 1 {
 		errs = append(errs, fmt.Errorf("zipf exponent %g: 0 (uniform) or above 1 is possible", c.Zipf))
+	}
+	if c.Local != "" && net.ParseIP(c.Local) == nil {
+		errs = append(errs, fmt.Errorf("local address %q: want an IP address of this machine", c.Local))
+	}
+	if c.Auth != "" && !strings.Contains(c.Auth, ":") {
+		errs = append(errs, errors.New("the identity must be SCHEME:CREDENTIALS, as digest:user:password"))
 	}
 	if c.Duration <= 0 || c.WarmUp < 0 || c.Interval <= 0 || c.SessionTimeout <= 0 {
 		errs = append(errs, errors.New("duration, interval and session timeout must be above 0, "+

@@ -28,6 +28,8 @@ func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
 		`prefix "x"`:        func(c *Config) { c.Prefix = "x" },
 		"value size -1":     func(c *Config) { c.ValueSize = -1 },
 		"keys 0":            func(c *Config) { c.Keys = 0 },
+		`address "here"`:    func(c *Config) { c.Local = "here" },
+		"SCHEME:":           func(c *Config) { c.Auth = "digest" },
 		"multi size 0":      func(c *Config) { c.MultiSize = 0 },
 	} {
 		c := good()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
@@ -57,15 +58,27 @@ type reply struct {
 	body []byte
 }
 
-// connect dials a server and opens a session, or returns to one. It speaks TLS if secure is not nil.
-func connect(
-	ctx context.Context, host string, timeout time.Duration, secure *tls.Config, s session,
-) (*conn, error) {
+// dialer opens sessions.
+type dialer struct {
+	timeout time.Duration // of the sessions
+	tls     *tls.Config   // nil: none
+	local   string        // Config.Local
+	auth    string        // Config.Auth
+}
+
+func (c *Config) dialer() dialer { return dialer{c.SessionTimeout, c.TLS, c.Local, c.Auth} }
+
+// connect dials a server and opens a session, or returns to one.
+func (o *dialer) connect(ctx context.Context, host string, s session) (*conn, error) {
 	d := net.Dialer{Timeout: dialTimeout}
+	if o.local != "" {
+		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(o.local)}
+	}
 	nc, err := d.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
+	secure := o.tls
 	if secure != nil {
 		secure = secure.Clone()
 		secure.NextProtos = []string{tlsfiles.Batches}
@@ -73,7 +86,35 @@ func connect(
 	if nc, err = Secure(ctx, rawconn.New(nc), secure, host); err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	return handshake(nc, timeout, s)
+	c, err := handshake(nc, o.timeout, s)
+	if err != nil || o.auth == "" {
+		return c, err
+	}
+	if err := c.identify(o.auth); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s refuses the identity: %w", host, err), c.nc.Close())
+	}
+	return c, nil
+}
+
+// identify adds an identity to the session, which a server forgets with the connection.
+func (c *conn) identify(auth string) error {
+	scheme, credentials, _ := strings.Cut(auth, ":")
+	c.nc.SetDeadline(time.Now().Add(dialTimeout))
+	defer c.nc.SetDeadline(time.Time{})
+	_, err := c.nc.Write(wire.AppendRequest(nil, wire.RequestHeader{Xid: wire.XidAuth, Type: wire.OpAuth},
+		&wire.AuthRequest{Scheme: scheme, Auth: []byte(credentials)}))
+	if err != nil {
+		return err
+	}
+	for {
+		a, err := c.read()
+		if err != nil {
+			return err
+		}
+		if a.Xid == wire.XidAuth {
+			return a.Err.Err()
+		}
+	}
 }
 
 // Secure speaks TLS on a new connection to a host:port, unless cfg is nil. It closes the connection on errors.

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"sync"
@@ -60,8 +59,7 @@ func Failover(ctx context.Context, cfg Config, kill Killer, after time.Duration)
 		o.rec = rec
 		o.last.Store(-1) // nothing yet
 		for i, c := range conns {
-			s := &survivor{home: home{hosts: cfg.Hosts, at: i % len(cfg.Hosts), conn: c, timeout: cfg.SessionTimeout,
-				tls: cfg.TLS},
+			s := &survivor{home: home{hosts: cfg.Hosts, at: i % len(cfg.Hosts), conn: c, dialer: cfg.dialer()},
 				id: i, outage: o, requests: newRequester(&cfg, keys, data, i)}
 			clients = append(clients, s)
 			tasks = append(tasks, func() error { return s.run(ctx) })
@@ -265,14 +263,15 @@ type home struct {
 	at      int   // index in hosts
 	conn    *conn // nil while disconnected
 	session session
-	timeout time.Duration // of the session
-	tls     *tls.Config   // nil: none
+	dialer
 }
 
-// expect bounds the wait for the answer to a request that is sent at start: a client gives up on a
-// server after two thirds of the session's timeout, as ZooKeeper's do, and has the rest to find
-// another.
-func (h *home) expect(start time.Time) { h.conn.nc.SetDeadline(start.Add(h.timeout * 2 / 3)) }
+// clientPatience is how long a client waits for an answer: it gives up on a server after two thirds of the session's
+// timeout, as ZooKeeper's do, and has the rest to find another.
+func clientPatience(timeout time.Duration) time.Duration { return timeout * 2 / 3 }
+
+// expect bounds the wait for the answer to a request that is sent at start.
+func (h *home) expect(start time.Time) { h.conn.nc.SetDeadline(start.Add(clientPatience(h.timeout))) }
 
 // leave gives the connection up, for the next host.
 func (h *home) leave() {
@@ -286,7 +285,7 @@ func (h *home) leave() {
 func (h *home) comeBack(ctx context.Context, expired func()) bool {
 	wait := backoffFirst
 	for ctx.Err() == nil {
-		c, err := connect(ctx, h.hosts[h.at], h.timeout, h.tls, h.session)
+		c, err := h.connect(ctx, h.hosts[h.at], h.session)
 		if err == nil {
 			h.conn = c
 			return true

@@ -97,7 +97,9 @@ type Result struct {
 	// and not even sent, because the servers fell behind the rate.
 	Unanswered uint64 `json:"unanswered"`
 	// Dropped is how many connections ended before the run did.
-	Dropped   int           `json:"dropped_connections"`
+	Dropped int `json:"dropped_connections"`
+	// Expired is how many sessions no server took back (Config.Return).
+	Expired   int           `json:"expired_sessions,omitempty"`
 	Servers   []Process     `json:"servers,omitempty"`
 	Generator time.Duration `json:"generator_cpu_ns"` // CPU of this process
 	Failover  *Outage       `json:"failover,omitempty"`
@@ -140,6 +142,7 @@ type Recorder struct {
 
 	unanswered atomic.Uint64
 	dropped    atomic.Int64
+	expired    atomic.Int64
 
 	mu     sync.Mutex // protects the fields below
 	errors map[Op]map[string]uint64
@@ -208,6 +211,9 @@ func (r *Recorder) Unanswered(start time.Time) {
 // Dropped records a connection that ended too early.
 func (r *Recorder) Dropped() { r.dropped.Add(1) }
 
+// Expired records a session that no server took back.
+func (r *Recorder) Expired() { r.expired.Add(1) }
+
 // sums returns all latencies so far, and all answers since the start.
 func (r *Recorder) sums() (latency *Counts, all uint64) {
 	latency = &Counts{}
@@ -244,7 +250,7 @@ func (r *Recorder) fill(res *Result) {
 		total.Add(latency)
 	}
 	res.Total.Latency = total.Latency()
-	res.Unanswered, res.Dropped = r.unanswered.Load(), int(r.dropped.Load())
+	res.Unanswered, res.Dropped, res.Expired = r.unanswered.Load(), int(r.dropped.Load()), int(r.expired.Load())
 }
 
 func (r *Recorder) errorsOf(op Op) map[string]uint64 {

@@ -54,7 +54,8 @@ const adminTimeout = time.Minute
 func asAdmin(ctx context.Context, cfg *Config, do func(*conn) error) error {
 	var errs []error
 	for _, host := range cfg.Hosts {
-		c, err := connect(ctx, host, cfg.SessionTimeout, cfg.TLS, session{})
+		d := cfg.dialer()
+		c, err := d.connect(ctx, host, session{})
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -71,12 +72,20 @@ func runConnections(
 	ctx context.Context, cfg *Config, keys *keySpace, data []byte,
 ) (*Result, error) {
 	conns, err := connectAll(ctx, cfg, cfg.Connections)
-	defer closeAll(conns)
 	if err != nil {
+		closeAll(conns)
 		return nil, err
 	}
 	// An end of ctx breaks the connections, which ends their workers.
 	defer context.AfterFunc(ctx, func() { closeSockets(conns) })()
+	var workers []*worker
+	defer func() {
+		var last []*conn
+		for _, w := range workers {
+			last = append(last, w.conn)
+		}
+		closeAll(last)
+	}()
 	return Measure(ctx, cfg, func(rec *Recorder, begin time.Time) (tasks []func() error) {
 		for i, c := range conns {
 			w := &worker{id: i, conn: c, requests: newRequester(cfg, keys, data, i),
@@ -84,10 +93,30 @@ func runConnections(
 			if cfg.Rate > 0 {
 				w.pace = newPace(begin, cfg.Rate, i, len(conns))
 			}
+			if cfg.Return {
+				c.patience = clientPatience(cfg.SessionTimeout)
+				w.again = func(c *conn) *conn { return again(ctx, cfg, rec, i, c) }
+			}
+			workers = append(workers, w)
 			tasks = append(tasks, w.run)
 		}
 		return tasks
 	})
+}
+
+// again connects client i to its session, or to a new one if that has expired, until the end of the measured time,
+// when it returns nil.
+func again(ctx context.Context, cfg *Config, rec *Recorder, i int, c *conn) *conn {
+	until, cancel := context.WithDeadline(ctx, rec.Until())
+	defer cancel()
+	h := home{hosts: cfg.Hosts, at: i % len(cfg.Hosts), conn: c, dialer: cfg.dialer()}
+	h.leave()
+	if !h.comeBack(until, rec.Expired) {
+		return nil
+	}
+	context.AfterFunc(ctx, func() { h.conn.nc.Close() })
+	h.conn.patience = clientPatience(cfg.SessionTimeout)
+	return h.conn
 }
 
 // Measure runs tasks, each in a goroutine, for the warm-up and the measured time,
@@ -219,13 +248,13 @@ func sampleUntil(
 // connectAll opens connections, spread over the hosts in turn. On errors it
 // returns those that are open.
 func connectAll(ctx context.Context, cfg *Config, n int) ([]*conn, error) {
-	all, errs := make([]*conn, n), make([]error, n)
+	all, errs, d := make([]*conn, n), make([]error, n), cfg.dialer()
 	tickets := make(chan struct{}, dialsAtOnce)
 	var wg sync.WaitGroup
 	for i := range n {
 		tickets <- struct{}{}
 		wg.Go(func() {
-			all[i], errs[i] = connect(ctx, cfg.Hosts[i%len(cfg.Hosts)], cfg.SessionTimeout, cfg.TLS, session{})
+			all[i], errs[i] = d.connect(ctx, cfg.Hosts[i%len(cfg.Hosts)], session{})
 			<-tickets
 		})
 	}

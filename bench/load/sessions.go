@@ -33,8 +33,9 @@ func Sessions(ctx context.Context, cfg Config) (*Result, error) {
 
 // storm is one loop of Sessions.
 func storm(ctx context.Context, cfg *Config, rec *Recorder, id int, host string) error {
+	d := cfg.dialer()
 	for start := time.Now(); start.Before(rec.Until()) && ctx.Err() == nil; start = time.Now() {
-		c, err := connect(ctx, host, cfg.SessionTimeout, cfg.TLS, session{})
+		c, err := d.connect(ctx, host, session{})
 		if err != nil {
 			rec.Dropped()
 			return err
@@ -145,7 +146,7 @@ func Reconnect(ctx context.Context, cfg Config, kill Killer) (*Reconnected, erro
 	var mu sync.Mutex // protects back and r.Expired
 	var all sync.WaitGroup
 	for i, c := range conns {
-		h := &home{hosts: others, at: i % len(others), conn: c, timeout: cfg.SessionTimeout, tls: cfg.TLS}
+		h := &home{hosts: others, at: i % len(others), conn: c, dialer: cfg.dialer()}
 		all.Go(func() {
 			_, _ = h.conn.read() // which ends
 			h.leave()

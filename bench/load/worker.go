@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -27,23 +28,35 @@ type worker struct {
 	timeout  time.Duration // of the session
 	// acknowledged is Config's.
 	acknowledged func(zxid int64, at time.Time)
-	// pace is the open loop's; nil in a closed loop.
+	// pace is the open loop's; nil in a closed loop. next is its next request.
 	pace *pace
+	next int
+	// again returns another connection after one has ended; nil, also as a function: the worker ends.
+	again func(*conn) *conn
 }
 
 // run sends until the end of the measured time and takes the last replies.
 func (w *worker) run() error {
-	var err error
-	if w.pace == nil && w.requests.windowBytes(w.inFlight) <= burstBytes {
-		err = w.burst()
-	} else {
-		err = w.split()
-	}
-	if err != nil {
+	defer w.unsent()
+	for {
+		loop := w.split
+		if w.pace == nil && w.requests.windowBytes(w.inFlight) <= burstBytes {
+			loop = w.burst
+		}
+		err := loop()
+		if err == nil {
+			return nil
+		}
 		w.rec.Dropped()
-		return fmt.Errorf("connection %d: %w", w.id, err)
+		var c *conn
+		if w.again != nil {
+			c = w.again(w.conn)
+		}
+		if c == nil {
+			return fmt.Errorf("connection %d: %w", w.id, err)
+		}
+		w.conn = c
 	}
-	return nil
 }
 
 // burst is a closed loop in one goroutine: fill the window, write it with one call, read all
@@ -172,20 +185,19 @@ func (w *worker) take(l *lane) error {
 
 // write sends until the end: at its pace, or as fast as the window permits.
 func (w *worker) write(l *lane) error {
-	for k := 0; ; k++ {
+	for {
 		var start time.Time
 		if w.pace != nil {
-			start = w.pace.at(k)
+			start = w.pace.at(w.next)
 			if !start.Before(w.rec.Until()) {
 				return w.await(l, w.rec.Until()) // the session lives as long as the run
 			}
 			if err := w.await(l, start); err != nil {
 				return err
 			}
-			start = w.pace.start(k)
+			start = w.pace.start(w.next)
 		}
 		if goOn, err := w.enter(l); !goOn {
-			w.unsent(k)
 			return err
 		}
 		if w.pace == nil {
@@ -196,6 +208,7 @@ func (w *worker) write(l *lane) error {
 		var s sent
 		l.b, s = w.requests.append(w.conn, l.b, start)
 		l.window <- s
+		w.next++
 		if len(l.b) >= flushBytes {
 			if err := w.flush(l); err != nil {
 				return err
@@ -226,14 +239,18 @@ func (w *worker) enter(l *lane) (bool, error) {
 	}
 }
 
-// unsent counts the requests from k on that should have been sent and were not, because the
-// server did not keep up with the rate.
-func (w *worker) unsent(k int) {
+// unsent counts the requests that should have been sent and were not, because the server did not
+// keep up with the rate.
+func (w *worker) unsent() {
 	if w.pace == nil {
 		return
 	}
-	for ; w.pace.at(k).Before(w.rec.Until()); k++ {
-		w.rec.Unanswered(w.pace.at(k))
+	over := w.rec.Until()
+	if now := time.Now(); now.Before(over) {
+		over = now // interrupted, or without a connection
+	}
+	for ; w.pace.at(w.next).Before(over); w.next++ {
+		w.rec.Unanswered(w.pace.at(w.next))
 	}
 }
 
@@ -277,6 +294,11 @@ func (w *worker) await(l *lane, moment time.Time) error {
 	if err := w.flush(l); err != nil {
 		return err
 	}
-	w.pace.sleep(left, l.stop) // cut short if the reader has ended
+	if !w.pace.sleep(left, l.stop) {
+		return errStopped
+	}
 	return nil
 }
+
+// errStopped ends the writer after the reader, which has the reason.
+var errStopped = errors.New("the connection has ended")

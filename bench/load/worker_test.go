@@ -232,3 +232,53 @@ func TestPace_Shift_ConnectionsTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// TestWorker_Again_GoesOnWhereItWas: with another connection an open loop sends what was due meanwhile, late, and
+// loses only what was under way.
+func TestWorker_Again_GoesOnWhereItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Default()
+		cfg.Rate, cfg.Duration, cfg.WarmUp, cfg.InFlight = 100, 10*time.Second, 0, 50
+		w := fakeWorker(t, cfg, func(n int) bool { return n < 101 })
+		w.again = func(c *conn) *conn {
+			c.nc.Close()
+			clock.Sleep(2 * time.Second)
+			return fakeWorker(t, cfg, func(int) bool { return true }).conn
+		}
+		if err := w.run(); err != nil {
+			t.Fatal(err)
+		}
+		w.conn.nc.Close()
+		var res Result
+		w.rec.fill(&res)
+		n, longest := res.Total.Latency.Count, res.Total.Latency.Max.Duration()
+		if res.Dropped != 1 || n+res.Unanswered != 1000 || res.Unanswered == 0 || res.Unanswered > 3 {
+			t.Errorf("dropped %d, answered %d, lost %d, want 1, and a few of 1000 lost", res.Dropped, n, res.Unanswered)
+		}
+		if longest < 1900*time.Millisecond || longest > 2100*time.Millisecond {
+			t.Errorf("longest latency %v, want the 2 s without a connection", longest)
+		}
+	})
+}
+
+// TestWorker_Again_NoConnectionLeft: what was due until the end counts as unanswered.
+func TestWorker_Again_NoConnectionLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Default()
+		cfg.Rate, cfg.Duration, cfg.WarmUp, cfg.InFlight = 100, 10*time.Second, 0, 50
+		w := fakeWorker(t, cfg, func(n int) bool { return n < 101 })
+		w.again = func(c *conn) *conn {
+			c.nc.Close()
+			clock.Sleep(cfg.Duration)
+			return nil
+		}
+		if err := w.run(); err == nil {
+			t.Error("no error though the connection has ended")
+		}
+		var res Result
+		w.rec.fill(&res)
+		if res.Total.Latency.Count != 100 || res.Unanswered != 900 {
+			t.Errorf("%d answered, %d not, want 100 and 900", res.Total.Latency.Count, res.Unanswered)
+		}
+	})
+}

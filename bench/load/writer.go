@@ -28,11 +28,12 @@ type Writer struct {
 func NewWriter(
 	ctx context.Context, hosts []string, path string, pause, timeout time.Duration,
 ) (*Writer, error) {
-	c, err := connect(ctx, hosts[0], timeout, nil, session{})
+	d := dialer{timeout: timeout}
+	c, err := d.connect(ctx, hosts[0], session{})
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{home: home{hosts: hosts, conn: c, timeout: timeout}, tally: NewTally(path), pause: pause}
+	w := &Writer{home: home{hosts: hosts, conn: c, dialer: d}, tally: NewTally(path), pause: pause}
 	if path == "" {
 		return w, nil
 	}
@@ -128,7 +129,8 @@ func unread(nc net.Conn, err error) bool {
 
 // Versions asks a server for the versions of znodes, after a sync.
 func Versions(ctx context.Context, host string, paths []string, timeout time.Duration) (all []int64, err error) {
-	c, err := connect(ctx, host, timeout, nil, session{})
+	d := dialer{timeout: timeout}
+	c, err := d.connect(ctx, host, session{})
 	if err != nil {
 		return nil, err
 	}

@@ -109,6 +109,9 @@ func troubles(b *strings.Builder, r *load.Result) {
 	if r.Dropped > 0 {
 		fmt.Fprintf(b, "%d connections ended early\n", r.Dropped)
 	}
+	if r.Expired > 0 {
+		fmt.Fprintf(b, "%d sessions expired\n", r.Expired)
+	}
 }
 
 func outage(b *strings.Builder, f *load.Outage) {

@@ -66,6 +66,9 @@ func NewZKLite(root, dir string) (*ZKLite, error) {
 // Name implements System.
 func (z *ZKLite) Name() string { return z.name }
 
+// Binary is the path of the program, which also has the load generator.
+func (z *ZKLite) Binary() string { return z.binary }
+
 // Version is the commit of this checkout, or the checksum of a binary that was built before.
 func (z *ZKLite) Version() (string, error) {
 	if z.root == "" {
