@@ -59,11 +59,14 @@ time at which a request was intended: what waits behind a stall is counted as wa
 
 A mix is one operation or several with weights, "get=90,set=10" or "90% get 10% set": get, set,
 create, delete, exists, children, multi, sync. A delete deletes what its connection has created,
-and creates when there is nothing to delete.
+and creates when there is nothing to delete. Or it is a workload of YCSB, with its popularity of keys
+(Zipf's law, 0.99): ycsb-a (50 % get, 50 % set), ycsb-b (95 % get), ycsb-c (get), ycsb-d (95 % get of
+what was created last, 5 % create).
 
 Everything happens below --prefix, which is deleted at start and end.`,
 		Example: `  zk-lite bench --mix get=90,set=10 --connections 50
   zk-lite bench --mix set --rate 5000 --duration 1m --html report.html
+  zk-lite bench --mix ycsb-a --keys 1000000 --value-size 64 --rate 5000
   zk-lite bench watch --connections 1000   # with maxClientCnxns=0
   zk-lite bench failover --pids 101,102,103 --kill-leader-after 2s`,
 		Args: cobra.NoArgs,
@@ -74,13 +77,13 @@ Everything happens below --prefix, which is deleted at start and end.`,
 		fmt.Sprintf("requests of a connection without a reply (with --rate: at most, %d)", load.OpenInFlight))
 	f.Float64VarP(&o.cfg.Rate, "rate", "r", 0, "open loop: requests a second of all connections")
 	f.IntVar(&o.cfg.Keys, "keys", o.cfg.Keys, "znodes that are read and written")
-	f.Float64Var(&o.cfg.Zipf, "zipf", 0, "exponent of the popularity of keys, above 1; 0 is uniform")
+	f.Float64Var(&o.cfg.Zipf, "zipf", 0, "exponent of the popularity of keys; 0 is uniform")
 	f.IntVar(&o.cfg.MultiSize, "multi-size", o.cfg.MultiSize, "operations of a multi")
+	f.BoolVar(&o.cfg.Reuse, "reuse", false, "find the znodes of an earlier run with --keep, and as many --keys, in place")
 	f.BoolVar(&o.cfg.Return, "return", false, "return to the session, at once, when a connection ends")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return o.run(c, func(ctx context.Context) (*load.Result, error) {
-			var err error
-			if o.cfg.Mix, err = load.ParseMix(o.mix); err != nil {
+			if err := o.cfg.SetMix(o.mix); err != nil {
 				return nil, err
 			}
 			if o.cfg.Rate > 0 && !f.Changed("in-flight") {
@@ -229,7 +232,7 @@ With --kill-leader-after this command kills the leader's process with SIGKILL (s
 		return o.run(c, func(ctx context.Context) (*load.Result, error) {
 			var kill load.Killer
 			var err error
-			if o.cfg.Mix, err = load.ParseMix(o.mix); err != nil {
+			if err = o.cfg.SetMix(o.mix); err != nil {
 				return nil, err
 			}
 			if after > 0 {

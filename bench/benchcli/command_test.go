@@ -92,6 +92,12 @@ func TestCommand_EveryLoad(t *testing.T) {
 	if n := float64(r.Total.Latency.Count) / r.Elapsed.Seconds(); n < 370 || n > 430 {
 		t.Errorf("%g requests a second, want 400", n)
 	}
+	for _, more := range []string{"--keep", "--reuse"} {
+		r = run(t, hosts, quick("--mix", "ycsb-d", "--keys", "3", "--value-size", "64", "--in-flight", "4", more)...)
+		if r.Config.Zipf != 0.99 || len(r.Ops) != 2 {
+			t.Errorf("%+v, want YCSB's workload D", r.Config)
+		}
+	}
 	r = run(t, hosts, quick("--return", "--auth", "digest:flood:secret", "--local-address", "127.0.0.2")...)
 	if r.Config.Local != "127.0.0.2" || !r.Config.Return || r.Config.Auth != "" {
 		t.Errorf("%+v, want the address and the return, and not the password", r.Config)

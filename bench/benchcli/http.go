@@ -33,11 +33,10 @@ Everything happens below --prefix, which is deleted at start and end.`,
 	f.StringVarP(&o.mix, "mix", "m", o.cfg.Mix.String(), "operations and weights, of get, set and create")
 	f.Float64VarP(&o.cfg.Rate, "rate", "r", 0, "open loop: requests a second of all connections")
 	f.IntVar(&o.cfg.Keys, "keys", o.cfg.Keys, "znodes that are read and written")
-	f.Float64Var(&o.cfg.Zipf, "zipf", 0, "exponent of the popularity of keys, above 1; 0 is uniform")
+	f.Float64Var(&o.cfg.Zipf, "zipf", 0, "exponent of the popularity of keys; 0 is uniform")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return o.run(c, func(ctx context.Context) (*load.Result, error) {
-			var err error
-			if o.cfg.Mix, err = load.ParseMix(o.mix); err != nil {
+			if err := o.cfg.SetMix(o.mix); err != nil {
 				return nil, err
 			}
 			return httpload.Run(ctx, o.cfg, httpload.ZKLite{})

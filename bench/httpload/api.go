@@ -35,6 +35,14 @@ type API interface {
 
 func keyPath(prefix string, key int) string { return prefix + "/k" + strconv.Itoa(key) }
 
+// path is what a Get or Set is about.
+func path(prefix string, c load.Call) string {
+	if c.New != "" {
+		return prefix + "/" + c.New
+	}
+	return keyPath(prefix, c.Key)
+}
+
 // ZKLite is zk-lite's own API.
 type ZKLite struct{}
 
@@ -43,9 +51,9 @@ const znodes = "/v1/znodes"
 func (ZKLite) call(prefix string, c load.Call) request {
 	switch c.Op {
 	case load.Get:
-		return request{method: http.MethodGet, target: znodes + keyPath(prefix, c.Key)}
+		return request{method: http.MethodGet, target: znodes + path(prefix, c)}
 	case load.Set:
-		return request{method: http.MethodPut, target: znodes + keyPath(prefix, c.Key), body: c.Data}
+		return request{method: http.MethodPut, target: znodes + path(prefix, c), body: c.Data}
 	}
 	return request{method: http.MethodPost, target: znodes + prefix + "/" + c.New, body: c.Data}
 }
@@ -160,9 +168,9 @@ func (Etcd) call(prefix string, c load.Call) request {
 	value := base64.StdEncoding.EncodeToString(c.Data)
 	switch c.Op {
 	case load.Get:
-		return post("/v3/kv/range", `{"serializable":true,"key":"`+b64(keyPath(prefix, c.Key))+`"}`)
+		return post("/v3/kv/range", `{"serializable":true,"key":"`+b64(path(prefix, c))+`"}`)
 	case load.Set:
-		return post("/v3/kv/put", `{"key":"`+b64(keyPath(prefix, c.Key))+`","value":"`+value+`"}`)
+		return post("/v3/kv/put", `{"key":"`+b64(path(prefix, c))+`","value":"`+value+`"}`)
 	}
 	key := b64(prefix + "/" + c.New) // only if it does not exist, as create
 	return post("/v3/kv/txn", `{"compare":[{"key":"`+key+`","target":"VERSION","version":"0"}],`+

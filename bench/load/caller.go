@@ -11,7 +11,7 @@ import (
 type Call struct {
 	Op   Op
 	Key  int    // 0 to Config.Keys-1; of all but Create
-	New  string // an unused name; of Create
+	New  string // an unused name; of Create. Of others, if not "": the name of a Create, in place of Key
 	Data []byte
 }
 
@@ -73,6 +73,8 @@ type user struct {
 	drawer *drawer
 	data   []byte
 	pace   *pace // nil in a closed loop
+
+	created []string // those of Config.Latest, oldest first
 }
 
 func (w *user) run(ctx context.Context) error {
@@ -93,8 +95,8 @@ func (w *user) run(ctx context.Context) error {
 		call := Call{Op: w.cfg.Mix.draw(w.drawer.random), Data: w.data}
 		if call.Op == Create {
 			call.New = fmt.Sprintf("c%d-%d", w.id, n)
-		} else {
-			call.Key = w.drawer.draw()
+		} else if call.Key = w.drawer.draw(); w.cfg.Latest {
+			w.newest(&call)
 		}
 		if err := w.caller.Do(ctx, call); err != nil {
 			if ctx.Err() != nil {
@@ -105,6 +107,18 @@ func (w *user) run(ctx context.Context) error {
 			continue
 		}
 		w.rec.Answer(w.id, call.Op, start, time.Now())
+		if call.Op == Create && w.cfg.Latest {
+			w.created = append(w.created, call.New)
+		}
+	}
+}
+
+// newest counts the key from the newest, as Config.Latest has it.
+func (w *user) newest(c *Call) {
+	if n := len(w.created); c.Key < n {
+		c.New = w.created[n-1-c.Key]
+	} else {
+		c.Key = w.cfg.Keys - 1 - (c.Key - n)
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	MaxValueSize   = 64 << 20
 	MaxMultiSize   = 10_000
 	maxRate        = 100_000_000
+	maxZipf        = 100
 )
 
 // OpenInFlight is the window (Config.InFlight) that an open loop should have: so large that only a
@@ -39,11 +40,14 @@ type Config struct {
 	WarmUp    time.Duration `json:"warm_up_ns"`  // before that, unmeasured
 	ValueSize int           `json:"value_size"`  // bytes of a znode
 	Keys      int           `json:"keys"`        // znodes that are read and written
-	// Zipf is the exponent, above 1, of the popularity of keys; 0 is uniform.
-	Zipf      float64 `json:"zipf"`
-	MultiSize int     `json:"multi_size"` // operations of a Multi
-	Prefix    string  `json:"prefix"`     // all happens below it; deleted at start and end
-	Keep      bool    `json:"keep"`       // leave the znodes at the end
+	// Zipf is the exponent of the popularity of keys; 0 is uniform.
+	Zipf float64 `json:"zipf"`
+	// Latest counts keys from the newest: first those that the same connection has created, the last one first, as
+	// other servers may not have another's yet, and then Keys from their end.
+	Latest    bool   `json:"latest,omitempty"`
+	MultiSize int    `json:"multi_size"` // operations of a Multi
+	Prefix    string `json:"prefix"`     // all happens below it; deleted at start and end
+	Keep      bool   `json:"keep"`       // leave the znodes at the end
 	// Reuse finds the znodes of an earlier run with Keep, and as many Keys, in place.
 	Reuse bool   `json:"reuse"`
 	Seed  uint64 `json:"seed"`
@@ -108,8 +112,11 @@ func (c *Config) Check() error {
 	if c.Rate < 0 || c.Rate > maxRate {
 		errs = append(errs, fmt.Errorf("rate %g: 0 (a closed loop) to %d are possible", c.Rate, maxRate))
 	}
-	if c.Zipf != 0 && c.Zipf <= 1 {
-		errs = append(errs, fmt.Errorf("zipf exponent %g: 0 (uniform) or above 1 is possible", c.Zipf))
+	if !(c.Zipf >= 0 && c.Zipf <= maxZipf) {
+		errs = append(errs, fmt.Errorf("zipf exponent %g: 0 (uniform) to %d are possible", c.Zipf, maxZipf))
+	}
+	if c.Latest && c.Mix.has(Delete) {
+		errs = append(errs, errors.New("the latest znodes cannot be read while they are deleted"))
 	}
 	if c.Local != "" && net.ParseIP(c.Local) == nil {
 		errs = append(errs, fmt.Errorf("local address %q: want an IP address of this machine", c.Local))

@@ -2,6 +2,7 @@ package load
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,9 @@ func TestConfig_Check_NamesWhatIsWrong(t *testing.T) {
 		"no server":         func(c *Config) { c.Hosts = nil },
 		"the mix is empty":  func(c *Config) { c.Mix = nil },
 		"rate -1":           func(c *Config) { c.Rate = -1 },
-		"zipf exponent 0.5": func(c *Config) { c.Zipf = 0.5 },
+		"zipf exponent -1":  func(c *Config) { c.Zipf = -1 },
+		"zipf exponent NaN": func(c *Config) { c.Zipf = math.NaN() },
+		"while they are":    func(c *Config) { c.Mix, c.Latest = Mix{{Get, 1}, {Delete, 1}}, true },
 		"duration":          func(c *Config) { c.Duration = 0 },
 		`prefix "/"`:        func(c *Config) { c.Prefix = "/" },
 		`prefix "x"`:        func(c *Config) { c.Prefix = "x" },

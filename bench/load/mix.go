@@ -78,6 +78,32 @@ func (m Mix) complete(text string) error {
 	return nil
 }
 
+// ycsbExponent is that of the popularity of keys in YCSB.
+const ycsbExponent = 0.99
+
+// SetMix sets the mix from a text that ParseMix reads, or to a workload of YCSB with its popularity of keys: ycsb-a is
+// half reads and half updates, ycsb-b 95 % reads, ycsb-c reads alone, by Zipf's law with the exponent 0.99 unless
+// another is set; ycsb-d is 95 % reads of what was created last and 5 % creates.
+func (c *Config) SetMix(text string) (err error) {
+	reads, ycsb := map[string]int{"ycsb-a": 50, "ycsb-b": 95, "ycsb-c": 100, "ycsb-d": 95}[text]
+	if !ycsb {
+		c.Mix, err = ParseMix(text)
+		return err
+	}
+	c.Latest = text == "ycsb-d"
+	if c.Zipf == 0 {
+		c.Zipf = ycsbExponent
+	}
+	c.Mix = Mix{{Get, reads}}
+	switch {
+	case c.Latest:
+		c.Mix = append(c.Mix, Share{Create, 100 - reads})
+	case reads < 100:
+		c.Mix = append(c.Mix, Share{Set, 100 - reads})
+	}
+	return nil
+}
+
 // String is a form that ParseMix reads.
 func (m Mix) String() string {
 	if len(m) == 1 {
@@ -191,6 +217,7 @@ type keySpace struct {
 	prefix string
 	paths  []string // of the keys
 	dirs   []string
+	run    string // in the names of creates; of a run that finds those of another
 }
 
 func newKeySpace(prefix string, n int) *keySpace {
@@ -218,31 +245,6 @@ func (k *keySpace) ancestors() []string {
 		all = append(all, "/"+strings.Join(parts[:i+1], "/"))
 	}
 	return all
-}
-
-// drawer picks keys: uniformly, or by Zipf's law with the key 0 the most
-// popular.
-type drawer struct {
-	random *rand.Rand
-	zipf   *rand.Zipf // nil: uniform
-	keys   int
-}
-
-// newDrawer has a stream of its own for each connection, fixed by the seed.
-// exponent is 0 for a uniform distribution, else above 1.
-func newDrawer(seed uint64, conn, keys int, exponent float64) *drawer {
-	d := &drawer{random: rand.New(rand.NewPCG(seed, uint64(conn))), keys: keys}
-	if exponent != 0 {
-		d.zipf = rand.NewZipf(d.random, exponent, 1, uint64(keys-1))
-	}
-	return d
-}
-
-func (d *drawer) draw() int {
-	if d.zipf != nil {
-		return int(d.zipf.Uint64())
-	}
-	return d.random.IntN(d.keys)
 }
 
 // value is data that does not compress, the same for the same seed.

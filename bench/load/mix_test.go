@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -113,6 +114,88 @@ func TestDrawer_Zipf_PopularFirst(t *testing.T) {
 	if count[0] < 10*count[20] || count[0] < n/10 || count[0] != slices.Max(count) {
 		t.Errorf("key 0 was drawn %d times, key 20 %d times (seed %d)", count[0], count[20], seed)
 	}
+}
+
+// TestZipf_Draw_ByItsLaw: every rank has its share, for exponents below, at and above 1, and nothing else is drawn.
+func TestZipf_Draw_ByItsLaw(t *testing.T) {
+	const n = 200_000
+	for _, exponent := range []float64{0.5, 0.99, 1, 1.5, 3} {
+		for _, bound := range []int{1, 2, 1000} {
+			z, r := newZipf(exponent, bound), rand.New(rand.NewPCG(7, 7))
+			count := make([]int, bound)
+			for range n {
+				count[z.draw(r)]++ // panics beyond
+			}
+			sum := 0.0
+			for k := range bound {
+				sum += math.Pow(float64(k+1), -exponent)
+			}
+			for _, k := range []int{0, 1, 2, 10, 100} {
+				if k >= bound {
+					break
+				}
+				want := n * math.Pow(float64(k+1), -exponent) / sum
+				// Five standard deviations, at a fixed seed.
+				if off := math.Abs(float64(count[k]) - want); off > 5*math.Sqrt(want)+1 {
+					t.Errorf("exponent %g, rank %d of %d: drawn %d times, want %.0f", exponent, k, bound, count[k], want)
+				}
+			}
+		}
+	}
+	z := newZipf(ycsbExponent, MaxKeys)
+	for r, k := rand.New(rand.NewPCG(1, 1)), 0; k < 1000; k++ {
+		if got := z.draw(r); got < 0 || got >= MaxKeys {
+			t.Fatalf("drew %d of %d", got, MaxKeys)
+		}
+	}
+}
+
+// TestConfig_SetMix_YCSB: the workloads' shares, and an exponent that was asked for stays.
+func TestConfig_SetMix_YCSB(t *testing.T) {
+	for text, want := range map[string]string{"ycsb-a": "get=50,set=50", "ycsb-b": "get=95,set=5", "ycsb-c": "get",
+		"ycsb-d": "get=95,create=5", "get=9,set=1": "get=9,set=1"} {
+		c := Default()
+		err := c.SetMix(text)
+		if ycsb := text != want; err != nil || c.Mix.String() != want || (c.Zipf == 0.99) != ycsb ||
+			c.Latest != (text == "ycsb-d") {
+			t.Errorf("%s: %v, zipf %g, latest %t, %v, want %s", text, c.Mix, c.Zipf, c.Latest, err, want)
+		}
+	}
+	c := Default()
+	c.Zipf = 1.5
+	if err := c.SetMix("ycsb-a"); err != nil || c.Zipf != 1.5 {
+		t.Errorf("an exponent of 1.5 becomes %g (%v)", c.Zipf, err)
+	}
+	if err := c.SetMix("ycsb-e"); err == nil {
+		t.Error("no error for a workload that is unknown")
+	}
+}
+
+// TestRequester_Key_Latest: the newest first, but only what was answered.
+func TestRequester_Key_Latest(t *testing.T) {
+	cfg := Default()
+	cfg.Keys, cfg.Latest, cfg.Mix = 3, true, Mix{{Get, 1}, {Create, 1}}
+	q := newRequester(&cfg, newKeySpace("/p", cfg.Keys), nil, 4)
+	keys := func() map[string]bool {
+		all := map[string]bool{}
+		for range 200 {
+			all[q.key()] = true
+		}
+		return all
+	}
+	same := func(want ...string) {
+		t.Helper()
+		if got := slices.Sorted(maps.Keys(keys())); !slices.Equal(got, want) {
+			t.Errorf("keys %v, want %v", got, want)
+		}
+	}
+	same("/p/d0/k0", "/p/d0/k1", "/p/d0/k2")
+	first, second := sent{op: Create, path: q.fresh()}, sent{op: Create, path: q.fresh()}
+	same("/p/d0/k0", "/p/d0/k1", "/p/d0/k2")
+	q.done(&first)
+	same("/p/d0/k1", "/p/d0/k2", "/p/new/c4-1")
+	q.done(&second)
+	same("/p/d0/k2", "/p/new/c4-1", "/p/new/c4-2")
 }
 
 func TestDrawer_Seed_OneStreamAConnection(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/jute"
@@ -29,6 +30,7 @@ type requester struct {
 	conn   int
 	count  int // of creates
 	forget bool
+	latest bool
 
 	get      wire.GetDataRequest
 	set      wire.SetDataRequest
@@ -39,13 +41,15 @@ type requester struct {
 	sync     wire.SyncRequest
 	batch    wire.MultiRequest
 
+	created atomic.Int64 // answered creates, which are answered in their order
+
 	mu   sync.Mutex // protects the fields below
 	made []string   // created and not deleted, oldest first
 }
 
 func newRequester(cfg *Config, keys *keySpace, data []byte, conn int) *requester {
 	q := &requester{mix: cfg.Mix, keys: keys, data: data, multi: cfg.MultiSize, conn: conn,
-		drawer: newDrawer(cfg.Seed, conn, cfg.Keys, cfg.Zipf), forget: !cfg.Mix.has(Delete)}
+		drawer: newDrawer(cfg.Seed, conn, cfg.Keys, cfg.Zipf), forget: !cfg.Mix.has(Delete), latest: cfg.Latest}
 	q.set = wire.SetDataRequest{Data: data, Version: znode.AnyVersion}
 	q.create = wire.CreateRequest{Data: data, ACL: znode.OpenACL, Mode: znode.Persistent}
 	q.del = wire.DeleteRequest{Version: znode.AnyVersion}
@@ -96,12 +100,27 @@ func (q *requester) append(c *conn, b []byte, start time.Time) ([]byte, sent) {
 	return c.append(b, wire.OpSync, &q.sync), s
 }
 
-func (q *requester) key() string { return q.keys.paths[q.drawer.draw()] }
+func (q *requester) key() string {
+	k := q.drawer.draw()
+	if !q.latest {
+		return q.keys.paths[k]
+	}
+	created := int(q.created.Load())
+	if k < created {
+		return q.numbered(created - k)
+	}
+	return q.keys.paths[len(q.keys.paths)-1-(k-created)]
+}
 
 // fresh is an unused path.
 func (q *requester) fresh() string {
 	q.count++
-	return q.keys.newDir() + "/c" + strconv.Itoa(q.conn) + "-" + strconv.Itoa(q.count)
+	return q.numbered(q.count)
+}
+
+// numbered is the path of this connection's n-th create.
+func (q *requester) numbered(n int) string {
+	return q.keys.newDir() + "/c" + q.keys.run + strconv.Itoa(q.conn) + "-" + strconv.Itoa(n)
 }
 
 // take returns something to delete, or "".
@@ -118,7 +137,10 @@ func (q *requester) take() string {
 
 // done notes the changes that a good answer confirms.
 func (q *requester) done(s *sent) {
-	if s.op != Create || q.forget {
+	if s.op != Create {
+		return
+	}
+	if q.created.Add(1); q.forget {
 		return
 	}
 	q.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -21,7 +22,9 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	keys, data := newKeySpace(cfg.Prefix, cfg.Keys), value(cfg.Seed, cfg.ValueSize)
-	if !cfg.Reuse {
+	if cfg.Reuse {
+		keys.run = strconv.FormatInt(time.Now().UnixMicro(), 36) + "-"
+	} else {
 		err := asAdmin(ctx, &cfg, func(c *conn) error { return keys.build(ctx, c, data) })
 		if err != nil {
 			return nil, err

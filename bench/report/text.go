@@ -74,6 +74,9 @@ func Title(r *load.Result) string {
 	if c.Zipf != 0 {
 		keys = fmt.Sprintf("zipf %g", c.Zipf)
 	}
+	if c.Latest {
+		keys += ", latest first"
+	}
 	return fmt.Sprintf("%s, %s, %s, %d keys (%s) of %d bytes, %v", c.Mix, where, loop, c.Keys, keys,
 		c.ValueSize, r.Elapsed.Round(time.Millisecond))
 }
