@@ -4,6 +4,7 @@
 //	servers    the same loads on zk-lite, Apache ZooKeeper (Debian's package), etcd, and a server that does no work:
 //	           the upper bound
 //	http       zk-lite's HTTP API and etcd's JSON gateway
+//	ycsb       YCSB's workloads A to D on the same systems, at rates that ZooKeeper can serve
 //	clients    package client and go-zookeeper, each in a process of its own (bench/clients)
 //	growth     zk-lite alone, as connections, trees, watches and servers grow
 //	failover   the leader is taken away again and again: how long clients of the other servers have no answer
@@ -24,6 +25,8 @@
 // another build, both in turn within each round. The last adds 5 ms to each disk sync of every system, as on a
 // cloud's volume (internal/testkit/slowdisk).
 //
+//	go run ./bench -suite ycsb                        # one hour; -rows ycsb-a: a quarter of it
+//	go run ./bench -suite ycsb -share 0.8 -of-slowest -short
 //	go run ./bench -suite failover -sync 5ms -out -
 //	go run ./bench -suite failover -sync 5ms -servers 5 -load 48 -busy
 //	go run ./bench -suite failover -sync 5ms -systems ZooKeeper
@@ -34,7 +37,7 @@
 //	go run ./bench -suite failover -rounds 5 -fault return -load 47   # a follower returns, with a long log to read
 //	go run ./bench -suite failover -plan issue             # about twelve configurations, one table
 //	go run ./bench -suite reconnect -sessions 10000
-//	go run ./bench -suite overload -short -out -
+//	go run ./bench -suite overload -short -zookeeper 3.9.5 -out -
 //	go run ./bench -suite growth -rows feed -duration 30s -warm-up 5s   # followers of changes
 //
 // # Concurrency
@@ -103,6 +106,7 @@ func suites() []suite {
 	return []suite{
 		comparison(compare.Servers, times(5, 10*s, 2*s, 10*s), times(3, 3*s, 700*ms, 4*s)),
 		comparison(compare.HTTP, times(5, 5*s, s, 4*s), times(3, 3*s, 500*ms, 2*s)),
+		comparison(compare.YCSB, times(5, 10*s, 2*s, 10*s), times(3, 3*s, 700*ms, 4*s)),
 		comparison(compare.Clients, times(5, 5*s, s, 8*s), times(3, 2*s, 300*ms, 4*s)),
 		{growth.Section, growth.Curves(), times(1, 3*s, 700*ms, 0), times(1, s, 250*ms, 0),
 			func(ctx context.Context, site *system.Site, o *options) error {
@@ -131,6 +135,8 @@ type options struct {
 	output   report.Output
 	scenario failover.Scenario
 	overload overload.Scenario
+
+	zooKeeper string // version
 	system.Options
 }
 
@@ -145,6 +151,7 @@ func parse(args []string, defaults system.Options) (*options, error) {
 		})
 	f.BoolVar(&o.short, "short", false, "fewer and shorter rounds, where these are not given")
 	f.StringVar(&o.dir, "dir", "", "directory on the disk to measure; none: the system's for temporary files")
+	f.StringVar(&o.zooKeeper, "zookeeper", "", "version of ZooKeeper from Maven Central, as 3.9.5; none: Debian's package")
 	o.output.Flags(f)
 	o.Options.Flags(f)
 	o.scenario.Flags(f)
@@ -214,6 +221,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer site.Close()
+	site.ZooKeeper = each[0].zooKeeper
 	for i, s := range all {
 		if err := s.run(ctx, site, each[i]); err != nil {
 			return fmt.Errorf("suite %s: %w", s.name, err)

@@ -17,6 +17,7 @@ const (
 	Servers = "servers"
 	HTTP    = "http"
 	Clients = "clients"
+	YCSB    = "ycsb"
 )
 
 // Rows are the ids of a suite's rows.
@@ -34,17 +35,19 @@ func rowsOf(suite string) []row {
 		return httpRows()
 	case Clients:
 		return clientRows()
+	case YCSB:
+		return ycsbRows()
 	}
 	return serverRows()
 }
 
 // Run measures the requested rows of a suite.
 func Run(ctx context.Context, site *system.Site, suite string, o *system.Options) (err error) {
-	if suite != Servers && slices.ContainsFunc(o.Builds, func(b system.Build) bool { return b.Path == "" }) {
-		return errors.New("-tls is for the suite " + Servers)
+	if suite != Servers && suite != YCSB && slices.ContainsFunc(o.Builds, func(b system.Build) bool { return b.Path == "" }) {
+		return errors.New("-tls is for the suites " + Servers + " and " + YCSB)
 	}
 	c := &comparison{suite: suite, o: o, site: site, began: time.Now(), rows: selected(rowsOf(suite), o.Rows),
-		results: results{}}
+		results: results{}, filled: map[*system.Ensemble]bool{}}
 	if err := c.prepare(); err != nil {
 		return err
 	}
@@ -57,7 +60,9 @@ func Run(ctx context.Context, site *system.Site, suite string, o *system.Options
 		return err
 	}
 	c.end = errors.New("still running")
-	err = c.measure(ctx)
+	if err = c.fixRates(ctx); err == nil {
+		err = c.measure(ctx)
+	}
 	c.end = err
 	return errors.Join(err, c.save())
 }
@@ -101,9 +106,10 @@ type comparison struct {
 	began    time.Time
 	rows     []row
 	systems  []system.System
-	names    []string          // of the systems
-	versions map[string]string // by name of the system
-	perf     bool              // perf counts syncs
+	names    []string                  // of the systems
+	versions map[string]string         // by name of the system
+	perf     bool                      // perf counts syncs
+	filled   map[*system.Ensemble]bool // has the keys of YCSB
 	results  results
 	troubles []trouble
 	rounds   int   // complete ones

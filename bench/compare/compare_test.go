@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -193,5 +194,41 @@ func TestSummary_HTTP_BesideEtcd(t *testing.T) {
 	if text := c.summary(); !strings.Contains(text, "| 3.00 x etcd |\n") ||
 		!strings.Contains(text, "| PUT, 1 connection |  |  |  |\n") {
 		t.Errorf("%s, want a ratio of 3.00 to etcd, and an empty row of PUT", text)
+	}
+}
+
+// TestYCSB_Rates_ShareOfTheYardstick: ZooKeeper's throughput, or the slowest system's.
+func TestYCSB_Rates_ShareOfTheYardstick(t *testing.T) {
+	of := map[string][]*measurement{"ZooKeeper": {measured(1000, 1), measured(3000, 1)}, "etcd": {measured(500, 1)},
+		"zk-lite": {measured(9000, 1)}}
+	for _, c := range []struct {
+		slowest bool
+		without string
+		name    string
+		most    float64
+	}{{false, "", "ZooKeeper", 2000}, {true, "", "etcd", 500}, {false, "ZooKeeper", "etcd", 500}} {
+		all := maps.Clone(of)
+		delete(all, c.without)
+		cmp := &comparison{o: &system.Options{OfSlowest: c.slowest}, names: system.Known()}
+		if name, most := cmp.yardstick(all); name != c.name || most != c.most {
+			t.Errorf("slowest %t, without %q: %s with %g, want %s with %g", c.slowest, c.without, name, most, c.name, c.most)
+		}
+	}
+}
+
+// TestYCSB_Operations_MostOfAnyRound: each operation has its medians and the most of any round.
+func TestYCSB_Operations_MostOfAnyRound(t *testing.T) {
+	picked := selected(ycsbRows(), []string{"ycsb-c", "ycsb-c-most"})
+	c := &comparison{o: &system.Options{}, rows: picked, names: system.Known(), results: results{}}
+	for _, d := range []time.Duration{1, 9, 2} {
+		m := measured(100, d*time.Millisecond)
+		get := m.result.Total
+		get.Name, get.Errors = "get", map[string]uint64{"no node": 2}
+		m.result.Ops = []load.OpResult{get}
+		c.results.add(&picked[1], "etcd", m)
+	}
+	if text := c.operations(); !strings.Contains(text, "| YCSB C (get) at a rate | etcd | get | 100 | 2.00 ms (9.00 ms) | "+
+		"4.00 ms (18.0 ms) | 8.00 ms (36.0 ms) | 0 ns (0 ns) | 6 |") {
+		t.Errorf("%s, want medians, the most in brackets, and 6 errors", text)
 	}
 }

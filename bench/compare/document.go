@@ -38,6 +38,7 @@ func (c *comparison) document() string {
 		fmt.Fprintf(&b, "\n### Details\n\nCPU is that of all three servers.\n\n%s", c.details())
 	}
 	for _, part := range []struct{ title, text string }{
+		{"Operations", c.operations()},
 		{"The leader killed", c.failovers()}, {"Memory", c.memories()},
 		{"Begun again", c.again()},
 	} {

@@ -207,6 +207,7 @@ func (c *comparison) one(ctx context.Context, e *system.Ensemble, r *row) (*meas
 	}
 	cfg.Measured = counter.Measured
 	m.result, _, err = c.run(ctx, e, r, cfg)
+	c.filled[e] = c.filled[e] || r.isYCSB() && err == nil
 	syncs, countErr := counter.Finish()
 	m.syncs = syncs
 	return m, errors.Join(err, countErr)

@@ -18,6 +18,7 @@ const (
 	throughput column = iota
 	median            // p50
 	tail              // p99
+	farTail           // p99.9
 	lastEvent         // p50 of the last event of a round
 	outage
 	cpuShare // of a core, all servers
@@ -136,9 +137,10 @@ func (c *comparison) config(r *row, e *system.Ensemble) (load.Config, error) {
 	if r.mix == "" {
 		return cfg, nil
 	}
-	mix, err := load.ParseMix(r.mix)
-	cfg.Mix = mix
-	return cfg, err
+	if r.isYCSB() {
+		cfg.Keys, cfg.ValueSize, cfg.Keep, cfg.Reuse = c.o.Znodes, ycsbValue, true, c.filled[e]
+	}
+	return cfg, cfg.SetMix(r.mix)
 }
 
 // failoverLeast is the shortest time for a server to be killed in and another
@@ -160,6 +162,8 @@ func (r *row) figure(m *measurement) float64 {
 		return float64(m.result.Total.Latency.P50)
 	case tail:
 		return p99(m)
+	case farTail:
+		return p999(m)
 	case lastEvent:
 		for _, o := range m.result.Ops {
 			if o.Name == "last event" {

@@ -137,6 +137,8 @@ func (c *comparison) title(r *row) string {
 		return r.title + ", p50"
 	case tail:
 		return r.title + ", p99"
+	case farTail:
+		return r.title + ", p99.9"
 	}
 	return r.title
 }
@@ -250,9 +252,9 @@ func (c *comparison) failovers() string {
 				least = "at least "
 			}
 			fmt.Fprintf(&b, "- %s: nobody served for %s%s, a client at most %s; of the connections to the "+
-				"killed server %d dropped, to survivors %d; %d sessions expired\n", name, least,
+				"killed server %d dropped, to survivors %d; %d sessions expired, %d operations without an answer\n", name, least,
 				report.Time(f.Longest.Duration()), report.Time(f.Clients.Max.Duration()),
-				f.DroppedOfKilled, f.DroppedOfOthers, f.Expired)
+				f.DroppedOfKilled, f.DroppedOfOthers, f.Expired, m.result.Unanswered)
 		}
 	}
 	return b.String()

@@ -109,6 +109,10 @@ func (*etcd) ready(ctx context.Context, host string) error {
 	return nil
 }
 
+// openCallers is the most goroutines of a connection in an open loop, where they share its rate. A request that is due
+// while all of them wait counts from when it was due.
+const openCallers = 32
+
 // Run starts the load generator and follows its output.
 func (e *etcd) Run(
 	ctx context.Context, k Kind, cfg load.Config, _ time.Duration,
@@ -116,6 +120,9 @@ func (e *etcd) Run(
 	kind := "load"
 	if k == Memory {
 		kind = "fill"
+	}
+	if cfg.Rate > 0 {
+		cfg.InFlight = min(cfg.InFlight, openCallers)
 	}
 	input, err := json.Marshal(cfg)
 	if err != nil {

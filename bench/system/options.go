@@ -25,6 +25,8 @@ type Options struct {
 	SessionTimeout time.Duration      // of clients that lose a server
 	Sync           []slowdisk.Profile // added to the syncs of each server, of the last one to those of all that follow
 	Seed           uint64             // of everything random
+	Share          float64            // of what ZooKeeper can do, a rate; OfSlowest: of what the slowest system can do
+	OfSlowest      bool
 }
 
 // Build is a zk-lite beside the one that is built from this checkout without TLS.
@@ -72,6 +74,8 @@ func (o *Options) Flags(f *flag.FlagSet) {
 		"in the suite failover those that only send pings, in reconnect all (none: the suite's)")
 	f.DurationVar(&o.SessionTimeout, "session-timeout", o.SessionTimeout,
 		"of the sessions in the suites failover and reconnect (none: the suite's)")
+	f.Float64Var(&o.Share, "share", 0.5, "of what ZooKeeper can do: the rates of the suite ycsb")
+	f.BoolVar(&o.OfSlowest, "of-slowest", false, "-share is of what the slowest system can do")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "of everything random (none: the suite's)")
 	f.Func("sync", "`TIME` added to each disk sync of all systems, as 5ms, 5ms/tail (1 % take 100 times longer), or "+
 		"15ms,1ms: the first server's, and that of those that follow", o.addSyncs)
@@ -143,6 +147,8 @@ func (o *Options) Check() error {
 	switch {
 	case o.Rounds < 1 || o.Duration <= 0 || o.WarmUp < 0 || o.JIT < 0 || o.SessionTimeout <= 0:
 		return errors.New("-rounds from 1, -duration and -session-timeout above 0, no time below 0")
+	case !(o.Share > 0 && o.Share <= 10):
+		return errors.New("-share above 0, to 10")
 	case o.Znodes < 0 || o.Sessions < 0:
 		return errors.New("-znodes and -sessions from 0")
 	}

@@ -20,6 +20,8 @@ type Site struct {
 	Dir     string   // a new directory on the disk to measure
 	Machine []string // lines about both
 	Output  *report.Output
+	// ZooKeeper is its version, from Maven Central; "": Debian's package.
+	ZooKeeper string
 
 	systems map[string]System // those that were built or found, by name
 }
@@ -70,7 +72,7 @@ func (s *Site) System(name string, builds []Build) (made System, err error) {
 	case name == Ours:
 		made, err = NewZKLite(s.Root, s.Dir)
 	case name == Apache:
-		made, err = NewZooKeeper()
+		made, err = NewZooKeeper(s.ZooKeeper)
 	case name == "etcd":
 		made, err = NewEtcd(s.Root, s.Dir)
 	default: // names of our own binary

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,20 +14,31 @@ import (
 	"github.com/zk-lite/zk-lite/internal/testkit/zookeeper"
 )
 
-// apache is Apache ZooKeeper from Debian's packages, as Debian configures Java for it but with
-// a heap of 2 GiB, the minimum that its guide recommends; forceSync, its default, is on.
-type apache struct{ speaksZooKeeper }
+// apache is Apache ZooKeeper from Debian's packages, or another version from Maven Central, as Debian configures Java
+// for it but with a heap of 2 GiB, the minimum that its guide recommends; forceSync, its default, is on.
+type apache struct {
+	speaksZooKeeper
+	version string // "": Debian's
+}
 
-// NewZooKeeper finds Debian's package.
-func NewZooKeeper() (System, error) {
-	_, err := zookeeper.Command("", "")
-	return &apache{}, err
+// NewZooKeeper finds Debian's package, or fetches a version that the tests of compatibility use.
+func NewZooKeeper(version string) (System, error) {
+	if version != "" && !slices.Contains(zookeeper.Versions(), version) {
+		return nil, fmt.Errorf("-zookeeper %s: there are %s", version, strings.Join(zookeeper.Versions(), ", "))
+	}
+	_, err := zookeeper.Command(version, "")
+	return &apache{version: version}, err
 }
 
 func (*apache) Name() string { return Apache }
 
-func (*apache) Version() (string, error) {
-	zk, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", "libzookeeper-java").Output()
+func (a *apache) Version() (string, error) {
+	zk, from := []byte(a.version), "Maven Central"
+	var err error
+	if a.version == "" {
+		from = "Debian"
+		zk, err = exec.Command("dpkg-query", "-W", "-f", "${Version}", "libzookeeper-java").Output()
+	}
 	if err != nil {
 		return "", fmt.Errorf("asking for ZooKeeper's version: %w", err)
 	}
@@ -35,7 +47,7 @@ func (*apache) Version() (string, error) {
 		return "", fmt.Errorf("asking for Java's version: %w", err)
 	}
 	first, _, _ := bytes.Cut(java, []byte("\n"))
-	return fmt.Sprintf("%s (Debian), %s", zk, first), nil
+	return fmt.Sprintf("%s (%s), %s", zk, from, first), nil
 }
 
 // apacheFlags are for Java.
@@ -46,8 +58,8 @@ func (*apache) Settings() []string {
 		" zoo.cfg", shownCfg(), "forceSync is its default, yes: every transaction is synced before it is acknowledged"}
 }
 
-func (*apache) start(e *Ensemble, o *Setup) error {
-	return startZoo(e, o, func(file string) ([]string, error) { return zookeeper.Command("", file, apacheFlags()...) })
+func (a *apache) start(e *Ensemble, o *Setup) error {
+	return startZoo(e, o, func(file string) ([]string, error) { return zookeeper.Command(a.version, file, apacheFlags()...) })
 }
 
 // LiveHeap collects garbage and reads the heap in use (jcmd, part of the JDK).

@@ -3,7 +3,7 @@
 // the load.Result as JSON to standard output, and "begin" and "end" to standard
 // error around the measured time.
 //
-//	etcdload load    a closed loop
+//	etcdload load    a closed loop, or an open one
 //	etcdload fill    Keys keys in transactions, left there
 //
 // The operations of etcd for those of ZooKeeper: for set a Put, for create a transaction that
@@ -60,11 +60,13 @@ func run(args []string) error {
 	}
 	ctx := context.Background()
 	start := time.Now()
-	if err := fill(ctx, &cfg, keys); err != nil {
-		return err
-	}
 	var res *load.Result
 	var err error
+	if !cfg.Reuse {
+		if err = fill(ctx, &cfg, keys); err != nil {
+			return err
+		}
+	}
 	switch args[0] {
 	case "fill":
 		res = &load.Result{Kind: "fill", Started: start, Config: cfg, Elapsed: time.Since(start)}
@@ -109,15 +111,20 @@ var errExists = errors.New("the key exists")
 
 // Do sends one request.
 func (c *caller) Do(ctx context.Context, call load.Call) error {
+	var key string
+	if call.New != "" {
+		key = c.prefix + call.New
+	} else {
+		key = c.keys[call.Key]
+	}
 	switch call.Op {
 	case load.Get:
-		_, err := c.client.Get(ctx, c.keys[call.Key], clientv3.WithSerializable())
+		_, err := c.client.Get(ctx, key, clientv3.WithSerializable())
 		return err
 	case load.Set:
-		_, err := c.client.Put(ctx, c.keys[call.Key], string(call.Data))
+		_, err := c.client.Put(ctx, key, string(call.Data))
 		return err
 	case load.Create:
-		key := c.prefix + call.New
 		answer, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.Version(key), "=", 0)).
 			Then(clientv3.OpPut(key, string(call.Data))).Commit()
 		if err == nil && !answer.Succeeded {
@@ -162,13 +169,17 @@ func fill(ctx context.Context, cfg *load.Config, keys []string) error {
 	return group.Wait()
 }
 
-// remove deletes the keys that the load has left.
+// remove deletes the keys that the load has left; of one that keeps its keys, those that it has created.
 func remove(ctx context.Context, cfg *load.Config) error {
 	client, err := dial(cfg.Hosts[0])
 	if err != nil {
 		return err
 	}
 	defer func() { _ = client.Close() }() // the results no longer depend on it
-	_, err = client.Delete(ctx, cfg.Prefix+"/", clientv3.WithPrefix())
+	prefix := cfg.Prefix + "/"
+	if cfg.Keep {
+		prefix += "new/"
+	}
+	_, err = client.Delete(ctx, prefix, clientv3.WithPrefix())
 	return err
 }
