@@ -201,8 +201,13 @@ func sessionsCommand(secure Secure) *cobra.Command {
 		Short: "Open and close sessions as fast as the servers let it",
 		Args:  cobra.NoArgs,
 	}
+	var ephemeral bool
+	c.Flags().BoolVar(&ephemeral, "ephemeral", false, "create an ephemeral znode in each, all one operation")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return o.run(c, func(ctx context.Context) (*load.Result, error) {
+			if ephemeral {
+				return load.Churn(ctx, o.cfg)
+			}
 			return load.Sessions(ctx, o.cfg)
 		})
 	}

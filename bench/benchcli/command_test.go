@@ -125,6 +125,9 @@ func TestCommand_OtherKinds(t *testing.T) {
 	if off := open - ended; open == 0 || off > 8 || off < -8 {
 		t.Errorf("%d sessions opened, %d closed, by 8 loops", open, ended)
 	}
+	if r = run(t, hosts, quick("sessions", "--ephemeral")...); len(r.Ops) != 1 || r.Ops[0].Name != "session" {
+		t.Errorf("%+v, want sessions with an ephemeral as one operation", r.Ops)
+	}
 	// Each of 8 sessions pings every 20 ms, for 150 ms, if the machine lets it.
 	r = run(t, hosts, quick("idle", "--session-timeout", "60ms", "--pids", fmt.Sprint(os.Getpid()))...)
 	if pings := r.Total.PerSecond * r.Elapsed.Seconds(); pings < 8 || pings > 60 || len(r.Servers) != 1 {

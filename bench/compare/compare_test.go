@@ -122,7 +122,7 @@ func TestSelected_InTheirOwnOrder(t *testing.T) {
 	if two := selected(serverRows(), []string{"leader-killed", "set-1"}); len(two) != 2 || two[0].id != "set-1" {
 		t.Errorf("not in their own order: %v", two)
 	}
-	if len(serverRows()) != 16 || len(httpRows()) != 8 || len(clientRows()) != 16 {
+	if len(serverRows()) != 17 || len(httpRows()) != 8 || len(clientRows()) != 16 {
 		t.Errorf("%d, %d, %d rows", len(serverRows()), len(httpRows()), len(clientRows()))
 	}
 }

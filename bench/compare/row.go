@@ -87,11 +87,13 @@ func serverRows() []row {
 			conns: 1000, inFlight: 1, column: lastEvent, aim: 0.3, systems: zoo},
 		{id: "sessions", title: "sessions opened and closed, 64 at a time", kind: system.Sessions,
 			conns: 64, inFlight: 1, aim: 10, systems: floor},
+		{id: "churn", title: "sessions with an ephemeral (etcd: lease and key) opened and closed, 64 at a time",
+			kind: system.Churn, conns: 64, inFlight: 1, aim: 1, systems: three},
 		{id: "idle-5000", title: "5,000 idle sessions, CPU of all servers", kind: system.Idle,
 			conns: 5000, inFlight: 1, column: cpuShare, aimShare: 0.03, systems: floor},
 		{id: "leader-killed", title: "leader killed with -9, nobody served for", kind: system.Failover,
 			mix: "set", conns: failoverConnections, inFlight: 1, column: outage,
-			aimTime: 40 * time.Millisecond, systems: zoo},
+			aimTime: 40 * time.Millisecond, systems: three},
 		{id: "memory", title: "live heap of a server with the tree of -znodes", kind: system.Memory,
 			conns: 1, inFlight: 1, column: memory, aim: 0.5, systems: three},
 	}
@@ -141,6 +143,11 @@ func (c *comparison) config(r *row, e *system.Ensemble) (load.Config, error) {
 		cfg.Keys, cfg.ValueSize, cfg.Keep, cfg.Reuse = c.o.Znodes, ycsbValue, true, c.filled[e]
 	}
 	return cfg, cfg.SetMix(r.mix)
+}
+
+// answers reports whether a row's latencies are those of answers to clients.
+func (r *row) answers() bool {
+	return r.kind == system.Load || r.kind == system.Sessions || r.kind == system.Churn
 }
 
 // failoverLeast is the shortest time for a server to be killed in and another

@@ -60,7 +60,7 @@ func cell(r *row, all []*measurement) string {
 		return ""
 	}
 	text := "**" + show(r.column, over(all, r.figure)) + "**"
-	if r.kind != system.Load && r.kind != system.Sessions {
+	if !r.answers() {
 		return text
 	}
 	if r.column != throughput {
@@ -89,7 +89,7 @@ func syncsAnAnswer(m *measurement) float64 { return float64(m.syncs) / answers(m
 // not to exceed.
 func (c *comparison) tails(r *row) string {
 	ours, theirs := c.results[r.id]["zk-lite"], c.results[r.id]["ZooKeeper"]
-	if r.client != "" || r.kind != system.Load && r.kind != system.Sessions || len(ours) == 0 || len(theirs) == 0 {
+	if r.client != "" || !r.answers() || len(ours) == 0 || len(theirs) == 0 {
 		return ""
 	}
 	a, b := over(ours, p99)/over(theirs, p99), over(ours, p999)/over(theirs, p999)
@@ -247,14 +247,18 @@ func (c *comparison) failovers() string {
 	for _, name := range c.names {
 		for _, m := range c.results["leader-killed"][name] {
 			f := m.result.Failover
+			failed := m.result.Unanswered
+			for _, n := range m.result.Total.Errors {
+				failed += n
+			}
 			least := ""
 			if f.Open {
 				least = "at least "
 			}
 			fmt.Fprintf(&b, "- %s: nobody served for %s%s, a client at most %s; of the connections to the "+
-				"killed server %d dropped, to survivors %d; %d sessions expired, %d operations without an answer\n", name, least,
+				"killed server %d dropped, to survivors %d; %d sessions expired, %d operations failed\n", name, least,
 				report.Time(f.Longest.Duration()), report.Time(f.Clients.Max.Duration()),
-				f.DroppedOfKilled, f.DroppedOfOthers, f.Expired, m.result.Unanswered)
+				f.DroppedOfKilled, f.DroppedOfOthers, f.Expired, failed)
 		}
 	}
 	return b.String()

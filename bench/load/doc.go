@@ -1,6 +1,6 @@
 // Package load puts load on servers that speak the ZooKeeper protocol and measures the answers:
 // a mix of operations in a closed or an open loop (Run), watchers of one znode (Watch),
-// sessions opened and closed (Sessions), the pause while something kills a server (Failover),
+// sessions opened and closed (Sessions, Churn), the pause while something kills a server (Failover),
 // sessions that are idle (Idle) and a tree of a given size (Fill). RunCallers measures any
 // other service with the same mixes, keys and clock.
 //

@@ -165,6 +165,7 @@ const (
 	Event     // of one watcher or stream
 	LastEvent // of all watchers or streams of one change
 	Lock      // taken and given back, by a Caller
+	Session   // opened, given an ephemeral znode or its like, and closed
 	opCount
 )
 
@@ -176,7 +177,7 @@ func Ops() []Op {
 // String is the name that ParseMix takes.
 func (o Op) String() string {
 	names := [opCount]string{"get", "set", "create", "delete", "exists", "children", "multi", "sync",
-		"open session", "close session", "event", "last event", "lock"}
+		"open session", "close session", "event", "last event", "lock", "session"}
 	if o >= opCount {
 		return fmt.Sprintf("Op(%d)", uint8(o))
 	}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/zk-lite/zk-lite/internal/wire"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // Sessions opens and closes sessions as fast as the servers permit: each of Connections loops
@@ -47,6 +50,54 @@ func storm(ctx context.Context, cfg *Config, rec *Recorder, id int, host string)
 			return fmt.Errorf("closing a session at %s: %w", host, err)
 		}
 		rec.Answer(id, endSession, opened, time.Now())
+	}
+	return nil
+}
+
+// Churn opens sessions, creates an ephemeral znode in each, and closes them, as fast as the servers permit, each of
+// Connections loops one after the other. One operation is all of that.
+func Churn(ctx context.Context, cfg Config) (*Result, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	cfg.Mix, cfg.Keys = Mix{{Session, 1}}, 1
+	keys := newKeySpace(cfg.Prefix, cfg.Keys)
+	data := value(cfg.Seed, cfg.ValueSize)
+	if err := asAdmin(ctx, &cfg, func(c *conn) error { return keys.build(ctx, c, data) }); err != nil {
+		return nil, err
+	}
+	res, err := Measure(ctx, &cfg, func(rec *Recorder, _ time.Time) (tasks []func() error) {
+		for i := range cfg.Connections {
+			host, path := cfg.Hosts[i%len(cfg.Hosts)], fmt.Sprintf("%s/e%d", keys.newDir(), i)
+			tasks = append(tasks, func() error { return churn(ctx, &cfg, rec, i, host, path, data) })
+		}
+		return tasks
+	})
+	if res != nil {
+		res.Kind, res.Config.Mix = "sessions", nil // not one that could be asked for
+	}
+	return res, errors.Join(err, cleanUp(ctx, &cfg, keys))
+}
+
+// churn is one loop of Churn. The znode's path can be the same each time, as a session is closed with its znodes.
+func churn(ctx context.Context, cfg *Config, rec *Recorder, id int, host, path string, data []byte) error {
+	d := cfg.dialer()
+	create := &wire.CreateRequest{Path: path, Data: data, ACL: znode.OpenACL, Mode: znode.Ephemeral}
+	for start := time.Now(); start.Before(rec.Until()) && ctx.Err() == nil; start = time.Now() {
+		c, err := d.connect(ctx, host, session{})
+		if err != nil {
+			rec.Dropped()
+			return err
+		}
+		c.nc.SetDeadline(start.Add(clientPatience(cfg.SessionTimeout)))
+		if _, err = c.do(wire.OpCreate, create); err != nil {
+			err = fmt.Errorf("an ephemeral znode: %w", err)
+		}
+		if err = errors.Join(err, c.closeSession()); err != nil {
+			rec.Dropped()
+			return fmt.Errorf("a session at %s: %w", host, err)
+		}
+		rec.Answer(id, Session, start, time.Now())
 	}
 	return nil
 }

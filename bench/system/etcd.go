@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/zk-lite/zk-lite/bench/load"
@@ -115,11 +116,24 @@ const openCallers = 32
 
 // Run starts the load generator and follows its output.
 func (e *etcd) Run(
-	ctx context.Context, k Kind, cfg load.Config, _ time.Duration,
+	ctx context.Context, k Kind, cfg load.Config, after time.Duration,
 ) (*load.Result, error) {
-	kind := "load"
-	if k == Memory {
-		kind = "fill"
+	kind := map[Kind]string{Load: "load", Memory: "fill", Churn: "churn", Failover: "failover"}[k]
+	if kind == "" {
+		return nil, errors.New("etcd has no counterpart of it")
+	}
+	var killed string
+	if k == Failover {
+		leader, err := etcdLeader(ctx, cfg.Hosts)
+		if err != nil {
+			return nil, err
+		}
+		killed = cfg.Hosts[leader]
+		cfg.Measured = func(begun bool) {
+			if begun {
+				time.AfterFunc(after, func() { _ = syscall.Kill(cfg.PIDs[leader], syscall.SIGKILL) })
+			}
+		}
 	}
 	if cfg.Rate > 0 {
 		cfg.InFlight = min(cfg.InFlight, openCallers)
@@ -144,7 +158,40 @@ func (e *etcd) Run(
 		return nil, fmt.Errorf("etcd's load: %w: %s", err, trouble.Bytes())
 	}
 	res := &load.Result{}
-	return res, errors.Join(json.Unmarshal(out.Bytes(), res))
+	err = json.Unmarshal(out.Bytes(), res)
+	if res.Failover != nil {
+		res.Failover.Killed, res.Failover.KilledAt = killed, after
+	}
+	return res, err
+}
+
+// etcdLeader asks the servers which of them leads.
+func etcdLeader(ctx context.Context, hosts []string) (int, error) {
+	for i, host := range hosts {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+host+"/v3/maintenance/status",
+			strings.NewReader("{}"))
+		if err != nil {
+			return 0, fmt.Errorf("asking for etcd's leader: %w", err)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0, fmt.Errorf("asking for etcd's leader: %w", err)
+		}
+		var status struct {
+			Header struct {
+				Member string `json:"member_id"`
+			}
+			Leader string
+		}
+		err = errors.Join(json.NewDecoder(answer.Body).Decode(&status), answer.Body.Close())
+		if err != nil {
+			return 0, fmt.Errorf("asking for etcd's leader: %w", err)
+		}
+		if status.Leader != "" && status.Leader == status.Header.Member {
+			return i, nil
+		}
+	}
+	return 0, errors.New("no server of etcd says that it leads")
 }
 
 // follow passes on begin and end, and keeps the rest for messages.

@@ -54,6 +54,7 @@ const (
 	Watch
 	Sessions
 	Idle
+	Churn
 	Failover
 	Memory
 )
@@ -247,6 +248,8 @@ func (speaksZooKeeper) Run(
 		return load.Watch(ctx, cfg)
 	case Sessions:
 		return load.Sessions(ctx, cfg)
+	case Churn:
+		return load.Churn(ctx, cfg)
 	case Failover:
 		kill, err := load.KillLeader(cfg.Hosts, cfg.PIDs, cfg.TLS)
 		if err != nil {

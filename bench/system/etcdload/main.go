@@ -5,6 +5,8 @@
 //
 //	etcdload load    a closed loop, or an open one
 //	etcdload fill    Keys keys in transactions, left there
+//	etcdload churn   leases that are granted, have a key put, and are revoked
+//	etcdload failover   a closed loop of clients of all servers, one of which something kills
 //
 // The operations of etcd for those of ZooKeeper: for set a Put, for create a transaction that
 // puts a key which does not exist, for get a Get. Gets are serializable, as ZooKeeper's and
@@ -38,7 +40,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return errors.New("want one argument, load or fill")
+		return errors.New("want one argument, load, fill, churn or failover")
 	}
 	var cfg load.Config
 	if err := json.NewDecoder(os.Stdin).Decode(&cfg); err != nil {
@@ -78,7 +80,10 @@ func run(args []string) error {
 			}
 			res.Servers = append(res.Servers, p)
 		}
-	case "load":
+	case "load", "churn":
+		if args[0] == "churn" {
+			cfg.Mix = load.Mix{{Op: load.Session, Weight: 1}}
+		}
 		res, err = load.RunCallers(ctx, cfg, func(conn int) (load.Caller, error) {
 			c, err := dial(cfg.Hosts[conn%len(cfg.Hosts)])
 			return &caller{client: c, keys: keys, prefix: cfg.Prefix + "/new/"}, err
@@ -86,8 +91,13 @@ func run(args []string) error {
 		if err == nil {
 			err = remove(ctx, &cfg)
 		}
+		if args[0] == "churn" && res != nil {
+			res.Kind, res.Config.Mix = "sessions", nil // not one that could be asked for
+		}
+	case "failover":
+		res, err = failover(ctx, cfg, keys)
 	default:
-		err = fmt.Errorf("%q is unknown; there are load and fill", args[0])
+		err = fmt.Errorf("%q is unknown; there are load, fill, churn and failover", args[0])
 	}
 	if err != nil {
 		return err
@@ -95,8 +105,8 @@ func run(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(res)
 }
 
-func dial(endpoint string) (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: 5 * time.Second,
+func dial(endpoints ...string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second,
 		Logger: zap.NewNop()})
 }
 
@@ -118,6 +128,8 @@ func (c *caller) Do(ctx context.Context, call load.Call) error {
 		key = c.keys[call.Key]
 	}
 	switch call.Op {
+	case load.Session:
+		return c.session(ctx, call)
 	case load.Get:
 		_, err := c.client.Get(ctx, key, clientv3.WithSerializable())
 		return err
@@ -133,6 +145,23 @@ func (c *caller) Do(ctx context.Context, call load.Call) error {
 		return err
 	}
 	return fmt.Errorf("etcd has no counterpart of %s here", call.Op)
+}
+
+// leaseSeconds is the time to live of leases, that of the sessions they stand for.
+const leaseSeconds = 30
+
+// session is a lease with a key, which are granted, put and revoked.
+func (c *caller) session(ctx context.Context, call load.Call) error {
+	lease, err := c.client.Grant(ctx, leaseSeconds)
+	if err != nil {
+		return err
+	}
+	key := fmt.Sprintf("%ssession-%d", c.prefix, lease.ID)
+	if _, err := c.client.Put(ctx, key, string(call.Data), clientv3.WithLease(lease.ID)); err != nil {
+		return err
+	}
+	_, err = c.client.Revoke(ctx, lease.ID)
+	return err
 }
 
 // Close ends the connection.
