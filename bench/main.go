@@ -38,6 +38,7 @@
 //	go run ./bench -suite failover -plan issue             # about twelve configurations, one table
 //	go run ./bench -suite reconnect -sessions 10000
 //	go run ./bench -suite overload -short -zookeeper 3.9.5 -out -
+//	go run ./bench -suite growth -rows steady -duration 1h   # memory and latency at half load
 //	go run ./bench -suite growth -rows feed -duration 30s -warm-up 5s   # followers of changes
 //
 // # Concurrency
@@ -151,7 +152,7 @@ func parse(args []string, defaults system.Options) (*options, error) {
 		})
 	f.BoolVar(&o.short, "short", false, "fewer and shorter rounds, where these are not given")
 	f.StringVar(&o.dir, "dir", "", "directory on the disk to measure; none: the system's for temporary files")
-	f.StringVar(&o.zooKeeper, "zookeeper", "", "version of ZooKeeper from Maven Central, as 3.9.5; none: Debian's package")
+	f.StringVar(&o.zooKeeper, "zookeeper", "", "version from Maven Central, as 3.9.5; none: Debian's package")
 	o.output.Flags(f)
 	o.Options.Flags(f)
 	o.scenario.Flags(f)

@@ -79,7 +79,7 @@ Everything happens below --prefix, which is deleted at start and end.`,
 	f.IntVar(&o.cfg.Keys, "keys", o.cfg.Keys, "znodes that are read and written")
 	f.Float64Var(&o.cfg.Zipf, "zipf", 0, "exponent of the popularity of keys; 0 is uniform")
 	f.IntVar(&o.cfg.MultiSize, "multi-size", o.cfg.MultiSize, "operations of a multi")
-	f.BoolVar(&o.cfg.Reuse, "reuse", false, "find the znodes of an earlier run with --keep, and as many --keys, in place")
+	f.BoolVar(&o.cfg.Reuse, "reuse", false, "find in place the znodes of a run with --keep and as many --keys")
 	f.BoolVar(&o.cfg.Return, "return", false, "return to the session, at once, when a connection ends")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return o.run(c, func(ctx context.Context) (*load.Result, error) {

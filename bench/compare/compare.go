@@ -43,7 +43,8 @@ func rowsOf(suite string) []row {
 
 // Run measures the requested rows of a suite.
 func Run(ctx context.Context, site *system.Site, suite string, o *system.Options) (err error) {
-	if suite != Servers && suite != YCSB && slices.ContainsFunc(o.Builds, func(b system.Build) bool { return b.Path == "" }) {
+	withTLS := slices.ContainsFunc(o.Builds, func(b system.Build) bool { return b.Path == "" })
+	if withTLS && suite != Servers && suite != YCSB {
 		return errors.New("-tls is for the suites " + Servers + " and " + YCSB)
 	}
 	c := &comparison{suite: suite, o: o, site: site, began: time.Now(), rows: selected(rowsOf(suite), o.Rows),

@@ -220,8 +220,8 @@ func TestYCSB_Rates_ShareOfTheYardstick(t *testing.T) {
 func TestYCSB_Operations_MostOfAnyRound(t *testing.T) {
 	picked := selected(ycsbRows(), []string{"ycsb-c", "ycsb-c-most"})
 	c := &comparison{o: &system.Options{}, rows: picked, names: system.Known(), results: results{}}
-	for _, d := range []time.Duration{1, 9, 2} {
-		m := measured(100, d*time.Millisecond)
+	for _, d := range []time.Duration{time.Millisecond, 9 * time.Millisecond, 2 * time.Millisecond} {
+		m := measured(100, d)
 		get := m.result.Total
 		get.Name, get.Errors = "get", map[string]uint64{"no node": 2}
 		m.result.Ops = []load.OpResult{get}

@@ -44,7 +44,8 @@ func parts() []part {
 		{"value", (*growth).valueSize}, {"tree", (*growth).tree}, {"children", (*growth).children},
 		{"watches", (*growth).watches}, {"watchers", (*growth).watchers},
 		{"ensemble", (*growth).ensemble}, {"reads", (*growth).reads}, {"snapshot", (*growth).snapshot},
-		{"catch-up", (*growth).catchUp}, {"feed", (*growth).feed},
+		{"catch-up", (*growth).catchUp}, {"feed", (*growth).feed}, {"observers", (*growth).observers},
+		{"steady", (*growth).steady},
 	}
 }
 

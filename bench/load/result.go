@@ -70,6 +70,7 @@ type Sample struct {
 	PerSecond float64       `json:"per_second"`
 	P50       Micros        `json:"p50_us"`
 	P99       Micros        `json:"p99_us"`
+	P999      Micros        `json:"p99_9_us"`
 	Max       Micros        `json:"max_us"`
 }
 

@@ -215,7 +215,8 @@ func (p *probe) next(rec *Recorder, now time.Time) (Sample, bool) {
 	news := latency.Since(last.latency)
 	return Sample{
 		At: now.Sub(rec.from), PerSecond: float64(all-last.all) / now.Sub(last.at).Seconds(),
-		P50: Micros(news.Percentile(50)), P99: Micros(news.Percentile(99)), Max: Micros(news.Max()),
+		P50: Micros(news.Percentile(50)), P99: Micros(news.Percentile(99)),
+		P999: Micros(news.Percentile(99.9)), Max: Micros(news.Max()),
 	}, true
 }
 

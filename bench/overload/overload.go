@@ -78,6 +78,9 @@ type round struct {
 
 // Run measures all systems in turn within each round, and saves the results so far after each.
 func Run(ctx context.Context, site *system.Site, o *system.Options, s *Scenario) error {
+	if !(s.rate > 0 && s.times > 0) {
+		return errors.New("-client-rate and -flood above 0")
+	}
 	names := o.Names(system.Apache, system.Ours)
 	head := system.Head{Began: time.Now(), End: errors.New("still running"),
 		How: fmt.Sprintf("%d rounds of %v alone and %v beside the flood", o.Rounds, o.Duration, o.Duration)}

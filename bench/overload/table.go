@@ -56,7 +56,8 @@ func row(name string, all []*round) []any {
 	var unanswered, failed, ended, expired, floodEnded, asked, late int
 	var longest time.Duration
 	for _, r := range all {
-		unanswered, ended, expired = unanswered+int(r.Beside.Unanswered), ended+r.Beside.Dropped, expired+r.Beside.Expired
+		unanswered += int(r.Beside.Unanswered)
+		ended, expired = ended+r.Beside.Dropped, expired+r.Beside.Expired
 		for _, n := range r.Beside.Total.Errors {
 			failed += int(n)
 		}

@@ -61,8 +61,10 @@ const (
 
 // Setup of an ensemble. The zero value is three servers.
 type Setup struct {
-	Servers int      // 0: DefaultServers
-	Env     []string // of the processes
+	Servers int // 0: DefaultServers
+	// Observers are as many of the servers, the last ones, that have no vote, of systems with a zoo.cfg.
+	Observers int
+	Env       []string // of the processes
 	// HTTP opens the HTTP port of systems that have one closed by default.
 	HTTP bool
 	// Lines are added to every server's zoo.cfg.
@@ -278,7 +280,14 @@ func zooCfg(dir string, id int, ports []int, o *Setup) []string {
 		return append(lines, o.Lines...)
 	}
 	for k := 1; k <= o.Servers; k++ {
-		lines = append(lines, fmt.Sprintf("server.%d=%s:%d:%d", k, o.host(k), ports[3*k-2], ports[3*k-1]))
+		role := ""
+		if k > o.Servers-o.Observers {
+			role = ":observer"
+		}
+		lines = append(lines, fmt.Sprintf("server.%d=%s:%d:%d%s", k, o.host(k), ports[3*k-2], ports[3*k-1], role))
+	}
+	if id > o.Servers-o.Observers {
+		lines = append(lines, "peerType=observer")
 	}
 	return append(lines, o.Lines...)
 }

@@ -29,6 +29,18 @@ func TestParsePerf(t *testing.T) {
 	}
 }
 
+// TestZooCfg_Observers: the last servers have no vote, and know it.
+func TestZooCfg_Observers(t *testing.T) {
+	ports := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	for id, observes := range map[int]bool{3: false, 4: true} {
+		text := strings.Join(zooCfg("DIR", id, ports, &Setup{Servers: 4, Observers: 1}), "\n")
+		if !strings.Contains(text, "server.3=127.0.0.1:8:9\n") || !strings.Contains(text, "server.4=127.0.0.1:11:12:observer") ||
+			strings.Contains(text, "peerType=observer") != observes {
+			t.Errorf("server %d:\n%s\nwant server 4 alone to be an observer", id, text)
+		}
+	}
+}
+
 func TestParseTrace_LastCollection(t *testing.T) {
 	const log = `time=now level=INFO msg="gc 9 @x, 1->1->999 MB, 2 MB goal"
 gc 1 @0.011s 4%: 0.02+1.4+0.02 ms clock, 0.1+1.0/1.2/0.4+0.1 ms cpu, 3->4->2 MB, 4 MB goal, 0 MB stacks, 2 P

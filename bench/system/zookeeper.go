@@ -59,7 +59,9 @@ func (*apache) Settings() []string {
 }
 
 func (a *apache) start(e *Ensemble, o *Setup) error {
-	return startZoo(e, o, func(file string) ([]string, error) { return zookeeper.Command(a.version, file, apacheFlags()...) })
+	return startZoo(e, o, func(file string) ([]string, error) {
+		return zookeeper.Command(a.version, file, apacheFlags()...)
+	})
 }
 
 // LiveHeap collects garbage and reads the heap in use (jcmd, part of the JDK).
