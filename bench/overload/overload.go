@@ -57,11 +57,9 @@ const (
 	sessionTimeout = 10 * time.Second
 )
 
-// The closed loop that shows what the servers can serve.
-const (
-	capacityConnections = 64
-	capacityInFlight    = 32
-)
+// capacityInFlight bounds the window of the closed loop, of the flood's connections, that shows what the servers can
+// serve: slow ones must answer all of it within seconds.
+const capacityInFlight = 256
 
 // lead is how long the flood lasts before anything is measured, beside -warm-up: it opens its connections within.
 const lead = 6 * time.Second
@@ -141,7 +139,7 @@ func (s *Scenario) round(
 	cfg.Hosts, cfg.PIDs, cfg.Seed, cfg.Keep = e.Hosts, e.PIDs(), o.Seed, true
 	cfg.Mix = load.Mix{{Op: load.Get, Weight: 1}, {Op: load.Set, Weight: 1}}
 	cfg.WarmUp, cfg.Duration = o.JIT, o.Duration
-	cfg.Connections, cfg.InFlight = capacityConnections, capacityInFlight
+	cfg.Connections, cfg.InFlight = s.connections, min(s.inFlight, capacityInFlight)
 	most, err := e.Run(ctx, system.Load, cfg, 0)
 	if err != nil {
 		return nil, fmt.Errorf("measuring what it can serve: %w", err)

@@ -24,9 +24,9 @@ func result(perSecond float64, p99 time.Duration) *load.Result {
 // no line for a system that was not measured.
 func TestTable_RatiosAreThoseOfARound(t *testing.T) {
 	var all []*round
-	for i, beside := range []time.Duration{20, 90, 30} {
+	for i, beside := range []time.Duration{20 * time.Millisecond, 90 * time.Millisecond, 30 * time.Millisecond} {
 		r := &round{System: system.Ours, Capacity: 100, Alone: result(10, 10*time.Millisecond),
-			Beside: result(9, beside*time.Millisecond), Flood: result(80, time.Second),
+			Beside: result(9, beside), Flood: result(80, time.Second),
 			Lives: liveness{Asked: 5, Late: i, Longest: load.Micros(time.Duration(i) * time.Second)}}
 		r.Flood.Config.Rate, r.Flood.Dropped = 1000, 2
 		r.Beside.Unanswered, r.Beside.Dropped, r.Beside.Expired = 4, 1, i
