@@ -218,6 +218,36 @@ func TestCommand_Text_Progress(t *testing.T) {
 	}
 }
 
+// TestLive_AnEphemeralEach: as many ephemerals as sessions while these live, and none when they are closed.
+func TestLive_AnEphemeralEach(t *testing.T) {
+	t.Parallel()
+	hosts, _ := start(t, 1)
+	ephemerals := func() string {
+		text, err := load.FourLetter(t.Context(), hosts[0], "mntr")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(text, "zk_ephemerals_count\t")
+		count, _, _ := strings.Cut(rest, "\n")
+		return count
+	}
+	cfg := load.Default()
+	cfg.Hosts, cfg.Connections = hosts, 70
+	live, err := load.Live(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := ephemerals(); n != "70" {
+		t.Errorf("%s ephemerals, want 70", n)
+	}
+	if err := live.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := ephemerals(); n != "0" {
+		t.Errorf("%s ephemerals after the end of their sessions, want 0", n)
+	}
+}
+
 func TestCommand_BadInput(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{

@@ -127,7 +127,7 @@ func (g *growth) text() string {
 	b.WriteString(g.site.Head(&system.Head{
 		Began: g.began, End: g.end,
 		How: fmt.Sprintf("%v a point after %v of warm-up, one round", g.o.Duration, g.o.WarmUp),
-		Versions: append([]string{"zk-lite: " + g.version +
+		Versions: append([]string{g.name() + ": " + g.version +
 			", three servers with their defaults where nothing else is said"},
 			g.o.Conditions()...),
 	}))

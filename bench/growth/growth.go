@@ -22,7 +22,7 @@ const Section = "growth"
 type growth struct {
 	o        *system.Options
 	site     *system.Site
-	zkLite   system.System
+	it       system.System // zk-lite, unless -systems names another
 	version  string
 	perf     bool // perf counts syncs
 	began    time.Time
@@ -45,7 +45,7 @@ func parts() []part {
 		{"watches", (*growth).watches}, {"watchers", (*growth).watchers},
 		{"ensemble", (*growth).ensemble}, {"reads", (*growth).reads}, {"snapshot", (*growth).snapshot},
 		{"catch-up", (*growth).catchUp}, {"feed", (*growth).feed}, {"observers", (*growth).observers},
-		{"steady", (*growth).steady},
+		{"sessions", (*growth).sessions}, {"steady", (*growth).steady},
 	}
 }
 
@@ -63,10 +63,10 @@ func Run(ctx context.Context, site *system.Site, o *system.Options) error {
 	g := &growth{o: o, site: site, began: time.Now(), perf: system.PerfWorks(ctx) == nil,
 		end: errors.New("still running")}
 	var err error
-	if g.zkLite, err = site.System(system.Ours, nil); err != nil {
+	if g.it, err = site.System(o.Names(system.Ours)[0], o.Builds); err != nil {
 		return err
 	}
-	if g.version, err = g.zkLite.Version(); err != nil {
+	if g.version, err = g.it.Version(); err != nil {
 		return err
 	}
 	for _, p := range parts() {
@@ -92,10 +92,18 @@ func Run(ctx context.Context, site *system.Site, o *system.Options) error {
 	return g.save()
 }
 
-// up starts zk-lite's servers.
+// name is the system's.
+func (g *growth) name() string {
+	if g.it == nil {
+		return system.Ours
+	}
+	return g.it.Name()
+}
+
+// up starts the system's servers.
 func (g *growth) up(ctx context.Context, setup system.Setup) (*system.Ensemble, error) {
 	setup.Sync, setup.Seed = g.o.Sync, g.o.Seed
-	return system.Up(ctx, g.zkLite, g.site.Dir, setup)
+	return system.Up(ctx, g.it, g.site.Dir, setup)
 }
 
 // config is a load of one operation.
