@@ -231,7 +231,10 @@ func receiver(f *ast.FuncDecl) string {
 	if star, ok := x.(*ast.StarExpr); ok {
 		x = star.X
 	}
-	if index, ok := x.(*ast.IndexExpr); ok {
+	switch index := x.(type) {
+	case *ast.IndexExpr:
+		x = index.X
+	case *ast.IndexListExpr:
 		x = index.X
 	}
 	id, _ := x.(*ast.Ident)

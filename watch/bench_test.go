@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -116,41 +117,112 @@ func BenchmarkAdd_OneShot(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory_PerWatch reports the bytes of a one-shot watch beside its
-// path's text: a thousand connections with a thousand paths each, all
-// different, and the same thousand paths.
-func BenchmarkMemory_PerWatch(b *testing.B) {
-	const conns, each = 1000, 1000
-	for _, same := range []bool{false, true} {
-		b.Run(fmt.Sprintf("same=%v", same), func(b *testing.B) {
-			paths := make([]string, conns*each)
-			for i := range paths {
-				paths[i] = fmt.Sprintf("/app/%07d", i)
-			}
+// shape is how watches are spread over watchers and paths.
+type shape struct {
+	name            string
+	watchers, paths int
+	each            int // watchers of each path
+}
+
+// shapes are those of n watches: of one watcher, of many with the same paths, of few on each path, and of one path.
+func shapes(n int) []shape {
+	side := int(math.Sqrt(float64(n)))
+	return []shape{{"one watcher", 1, n, 1}, {"same paths", side, side, side},
+		{"2 of each", side, n / 2, 2}, {"10 of each", side, n / 10, 10}, {"one path", n, 1, n}}
+}
+
+// fill sets the watches of the shape and returns the bytes that live because of them: without the texts of the
+// paths, of which each Add has a copy of its own, as from a request, and without the watchers.
+func (sh shape) fill(tb testing.TB, mode Mode) (m *Manager, ws []*Watcher, bytes int64) {
+	m = New(Limit(math.MaxInt), Bytes(math.MaxInt64))
+	ws = make([]*Watcher, sh.watchers)
+	for i := range ws {
+		ws[i] = m.NewWatcher(discard{})
+	}
+	before := heap()
+	for i := range sh.paths {
+		path := pathOf(i)
+		for j := range sh.each {
+			mustAdd(tb, m, ws[(i*sh.each+j)%sh.watchers], strings.Clone(path), mode)
+		}
+	}
+	return m, ws, heap() - before - int64(textBytes*sh.paths)
+}
+
+func pathOf(i int) string { return fmt.Sprintf("/app/%07d-0123456789abcdef", i) }
+
+const textBytes = 32 // for the 29 of a pathOf
+
+// BenchmarkDrop ends connections with 100,000 watches, and reports a watch's share.
+func BenchmarkDrop(b *testing.B) {
+	sh := shape{"", 1, 100_000, 1}
+	for b.Loop() {
+		b.StopTimer()
+		m, ws, _ := sh.fill(b, Data)
+		b.StartTimer()
+		m.Drop(ws[0])
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*sh.paths), "ns/watch")
+}
+
+// BenchmarkTrigger_Million fires a million one-shot watches: by one change, and by one each.
+func BenchmarkTrigger_Million(b *testing.B) {
+	for _, sh := range []shape{{"one path", 1_000_000, 1, 1_000_000}, {"a path each", 1000, 1_000_000, 1}} {
+		b.Run(sh.name, func(b *testing.B) {
 			for b.Loop() {
-				before := heap()
-				m := New()
-				for c := range conns {
-					w := m.NewWatcher(discard{})
-					for i := range each {
-						p := paths[i]
-						if !same {
-							p = paths[c*each+i]
-						}
-						mustAdd(b, m, w, p, Data)
-					}
+				b.StopTimer()
+				m, _, _ := sh.fill(b, Data)
+				events := make([]*znode.Event, sh.paths)
+				for i := range events {
+					events[i] = changed(pathOf(i))
 				}
-				b.ReportMetric(float64(heap()-before)/(conns*each), "B/watch")
-				runtime.KeepAlive(m)
+				b.StartTimer()
+				for _, ev := range events {
+					m.Trigger(ev)
+				}
+				if n := m.armed.Load(); n != 0 {
+					b.Fatalf("%d watches are left", n)
+				}
 			}
-			runtime.KeepAlive(paths)
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1_000_000, "ns/watch")
 		})
 	}
 }
 
-func heap() uint64 {
+// BenchmarkMemory_PerWatch reports the most bytes of a watch beside its path's text, of a million watches and of the
+// numbers around it: tables grow by doubling.
+func BenchmarkMemory_PerWatch(b *testing.B) {
+	for i, sh := range shapes(1_000_000) {
+		for _, mode := range []Mode{Data, Persistent} {
+			b.Run(sh.name+"/"+mode.String(), func(b *testing.B) {
+				for b.Loop() {
+					least, most := perWatch(b, i, mode, 700_000)
+					b.ReportMetric(least, "min-B/watch")
+					b.ReportMetric(most, "max-B/watch")
+				}
+			})
+		}
+	}
+}
+
+// perWatch measures a shape at numbers of watches from n to twice that.
+func perWatch(tb testing.TB, i int, mode Mode, n int) (least, most float64) {
+	for end := 2 * n; n < end; n += n / 7 {
+		sh := shapes(n)[i]
+		m, ws, bytes := sh.fill(tb, mode)
+		runtime.KeepAlive(m)
+		runtime.KeepAlive(ws)
+		each := float64(bytes) / float64(sh.paths*sh.each)
+		if most = max(most, each); least == 0 || each < least {
+			least = each
+		}
+	}
+	return least, most
+}
+
+func heap() int64 {
 	runtime.GC()
 	var ms runtime.MemStats
 	runtime.ReadMemStats(&ms)
-	return ms.HeapAlloc
+	return int64(ms.HeapAlloc)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,21 +39,21 @@ func (m Mode) String() string {
 }
 
 // DefaultLimit bounds the paths that one watcher may watch, unless Limit
-// changes it: at the measured size of a watch (below 200 bytes) a single client
-// cannot take more than some 50 MB. A cache of a hundred thousand znodes fits.
+// changes it: at the measured size of a watch (below 100 bytes) a single client
+// cannot take more than some 25 MB, and paths. A cache of a hundred thousand znodes fits.
 const DefaultLimit = 1 << 18
 
 // DefaultBytes bounds the memory of the watches of all watchers, unless Bytes changes it. Beyond it a watcher may still
 // have watches of shareBytes, so that one that takes all the memory leaves something to each of the others. watchMemory
-// estimates the memory of a watch without its path.
+// is what a watch counts for without its path: at most 93 bytes, measured, and what the path's text is rounded up by.
 const (
 	DefaultBytes = 1 << 30
 	shareBytes   = 1 << 20
-	watchMemory  = 192
+	watchMemory  = 112
 )
 
-// keptRoom bounds the entries of an emptied map that is kept for the next
-// watch. A larger one is dropped, because a Go map never shrinks.
+// keptRoom is how many slots a table keeps for the next watch. A larger one
+// shrinks when few are left.
 const keptRoom = 64
 
 // depths is how many depths of the tree countRecursive distinguishes; deeper
@@ -113,18 +114,20 @@ type Watcher struct {
 	owner *Manager
 
 	dataPaths atomic.Int64 // paths that it watches in the data table
-	mark      uint64       // the last round of Trigger that chose it; for Trigger only
+	mark      uint64       // the last round of Trigger that notified it; for Trigger only
+	hash      uint32
 
 	mu      sync.Mutex // protects the fields below
-	paths   map[string]struct{}
-	bytes   int64 // that they take
-	peak    int   // most entries that paths has had since it was made
 	dropped bool
+	bytes   int64 // that its watches take
+	paths   set[*entry, struct{}]
 }
 
 // NewWatcher registers a connection, whose notifications go to s. It costs
 // nothing until the first Add; call Drop when the connection has ended.
-func (m *Manager) NewWatcher(s Sink) *Watcher { return &Watcher{sink: s, owner: m} }
+func (m *Manager) NewWatcher(s Sink) *Watcher {
+	return &Watcher{sink: s, owner: m, hash: rand.Uint32()}
+}
 
 // Sink returns the Sink that was given to NewWatcher, to name the watcher in a report.
 func (w *Watcher) Sink() Sink { return w.sink }
@@ -133,11 +136,13 @@ func (w *Watcher) Sink() Sink { return w.sink }
 func (w *Watcher) Paths() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.paths)
+	return w.paths.n
 }
 
-func (m *Manager) shard(path string) *shard {
-	return &m.shards[maphash.String(m.seed, path)%shardCount]
+// shard returns the stripe of a path, and the path's hash.
+func (m *Manager) shard(path string) (*shard, uint32) {
+	hash := uint32(maphash.String(m.seed, path))
+	return &m.shards[hash%shardCount], hash
 }
 
 // ErrDropped is the error of Add for a watcher that was dropped with its connection.
@@ -164,8 +169,9 @@ func (e *LimitError) Error() string {
 // Unwrap returns the protocol's code for the refusal.
 func (e *LimitError) Unwrap() error { return znode.ErrThrottled }
 
-// Add sets a watch of w on path. Adding a mode again changes nothing. Add keeps
-// the path as it is, so it must be valid and must not pin a larger buffer.
+// Add sets a watch of w on path. Adding a mode again changes nothing. The first
+// Add of a path keeps it as it is, for all watchers, so it must be valid and must
+// not pin a larger buffer.
 // Errors: *LimitError, ErrDropped, and znode.ErrBadArguments for an invalid
 // mode.
 func (m *Manager) Add(w *Watcher, path string, mode Mode) error {
@@ -173,60 +179,75 @@ func (m *Manager) Add(w *Watcher, path string, mode Mode) error {
 	if k == 0 {
 		return fmt.Errorf("watch: %s is no mode of a watch: %w", mode, znode.ErrBadArguments)
 	}
-	s := m.shard(path)
+	s, hash := m.shard(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from := s.paths[path].get(w)
+	e := s.paths.find(hash, path)
+	from := e.get(w)
 	if from&k != 0 {
 		return nil
 	}
+	if e == nil {
+		e = &entry{path: path, hash: hash}
+	}
 	if from == 0 {
-		if err := w.remember(path); err != nil {
+		if err := w.remember(e); err != nil {
 			return err
 		}
 		m.armed.Add(1)
 	}
-	s.setLocked(path, w, from, from|k)
+	if e.size() == 0 {
+		s.paths.insert(e)
+	}
+	s.setLocked(e, w, from, from|k)
 	return nil
 }
 
-// remember adds path to the watcher's own index; the path's shard is locked.
-func (w *Watcher) remember(path string) error {
-	m, bytes := w.owner, bytesOf(path)
+// remember adds a path to the watcher's own index; the path's shard is locked.
+func (w *Watcher) remember(e *entry) error {
+	m, bytes := w.owner, bytesOf(e.path)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dropped {
 		return ErrDropped
 	}
-	if len(w.paths) >= m.limit {
-		return &LimitError{Path: path, Limit: m.limit}
+	if w.paths.n >= m.limit {
+		return &LimitError{Path: e.path, Limit: m.limit}
 	}
 	if m.bytes.Load()+bytes > m.maxBytes && w.bytes+bytes > shareBytes {
-		return &LimitError{Path: path, Bytes: m.maxBytes}
+		return &LimitError{Path: e.path, Bytes: m.maxBytes}
 	}
-	if w.paths == nil {
-		w.paths = make(map[string]struct{})
-	}
-	w.paths[path] = struct{}{}
+	w.paths.put(e, struct{}{})
 	w.bytes += bytes
 	m.bytes.Add(bytes)
-	w.peak = max(w.peak, len(w.paths))
 	return nil
 }
 
 // bytesOf estimates the memory of a watch on path.
 func bytesOf(path string) int64 { return watchMemory + int64(len(path)) }
 
-// forget removes path from the watcher's own index; the path's shard is locked.
-func (w *Watcher) forget(path string) {
-	w.mu.Lock()
-	if _, there := w.paths[path]; there {
-		delete(w.paths, path)
-		w.bytes -= bytesOf(path)
-		w.owner.bytes.Add(-bytesOf(path))
+// removeLocked takes modes from w on an entry's path, and reports whether there was one. The shard is locked.
+func (m *Manager) removeLocked(s *shard, e *entry, w *Watcher, out modes) bool {
+	from := e.get(w)
+	to := from &^ out
+	if to == from {
+		return false
 	}
-	if len(w.paths) == 0 && w.peak > keptRoom {
-		w.paths, w.peak = nil, 0
+	s.setLocked(e, w, from, to)
+	if to == 0 {
+		m.armed.Add(-1)
+		w.forget(e)
+	}
+	return true
+}
+
+// forget removes a path from the watcher's own index; the path's shard is locked.
+func (w *Watcher) forget(e *entry) {
+	bytes := bytesOf(e.path)
+	w.mu.Lock()
+	if w.paths.remove(e) { // else Drop has
+		w.bytes -= bytes
+		w.owner.bytes.Add(-bytes)
 	}
 	w.mu.Unlock()
 }
@@ -235,47 +256,33 @@ func (w *Watcher) forget(path string) {
 // whether there was one (DataTree.removeWatch; if not, the protocol's
 // NOWATCHER). An unknown kind removes nothing.
 func (m *Manager) Remove(w *Watcher, path string, kind znode.WatcherType) bool {
-	s := m.shard(path)
+	s, hash := m.shard(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from := s.paths[path].get(w)
-	to := from &^ selects(kind)
-	if to == from {
-		return false
-	}
-	s.setLocked(path, w, from, to)
-	if to == 0 {
-		m.armed.Add(-1)
-		w.forget(path)
-	}
-	return true
+	return m.removeLocked(s, s.paths.find(hash, path), w, selects(kind))
 }
 
 // Contains reports whether w has a watch on path that kind selects
 // (DataTree.containsWatcher); false for an unknown kind.
 func (m *Manager) Contains(w *Watcher, path string, kind znode.WatcherType) bool {
-	s := m.shard(path)
+	s, hash := m.shard(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.paths[path].get(w)&selects(kind) != 0
+	return s.paths.find(hash, path).get(w)&selects(kind) != 0
 }
 
 // Drop removes all watches of a connection that has ended; from now on Add
-// refuses the watcher. A second Drop does nothing.
+// refuses the watcher. A second Drop does nothing. It locks one path at a time.
 func (m *Manager) Drop(w *Watcher) {
 	w.mu.Lock()
 	paths := w.paths
 	m.bytes.Add(-w.bytes)
-	w.paths, w.bytes, w.dropped = nil, 0, true
+	w.paths, w.bytes, w.dropped = set[*entry, struct{}]{}, 0, true
 	w.mu.Unlock()
-	for path := range paths {
-		s := m.shard(path)
+	for e := range paths.all() {
+		s := &m.shards[e.hash%shardCount]
 		s.mu.Lock()
-		// A Trigger or a Remove may have been here meanwhile.
-		if from := s.paths[path].get(w); from != 0 {
-			s.setLocked(path, w, from, 0)
-			m.armed.Add(-1)
-		}
+		m.removeLocked(s, e, w, dataTable|childTable) // unless a Trigger or a Remove has been here meanwhile
 		s.mu.Unlock()
 	}
 }

@@ -119,7 +119,7 @@ func TestManager_Model_RandomOperations(t *testing.T) {
 }
 
 func runModel(t *testing.T, seed uint64, steps int) {
-	const watchers = 4
+	const watchers = 12 // more than the slots of a set that may be full
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	paths := []string{"/", "/a", "/ab", "/a/b", "/a/b/c", "/a/bc", "/d", "/d/e", "/d/e/f/g"}
 	m, md := New(), &model{}

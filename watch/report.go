@@ -85,11 +85,11 @@ func (m *Manager) eachData(limit int, f func(string, *Watcher)) (more bool) {
 func (s *shard) eachData(limit int, f func(string, *Watcher)) (left int, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for path, ws := range s.paths {
-		if ws.dataWatchers() == 0 {
+	for e := range s.paths.all() {
+		if e.dataWatchers() == 0 {
 			continue
 		}
-		for w, k := range ws.all() {
+		for w, k := range e.all() {
 			if k&dataTable == 0 {
 				continue
 			}
@@ -97,7 +97,7 @@ func (s *shard) eachData(limit int, f func(string, *Watcher)) (left int, more bo
 				return 0, true
 			}
 			limit--
-			f(path, w)
+			f(e.path, w)
 		}
 	}
 	return limit, false
@@ -113,10 +113,10 @@ type Held struct {
 // On lists the watches on a path, of at most limit watchers and in no particular order, and reports whether there
 // were more.
 func (m *Manager) On(path string, limit int) (list []Held, more bool) {
-	s := m.shard(path)
+	s, hash := m.shard(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for w, k := range s.paths[path].all() {
+	for w, k := range s.paths.find(hash, path).all() {
 		if len(list) == limit {
 			return list, true
 		}
@@ -128,22 +128,22 @@ func (m *Manager) On(path string, limit int) (list []Held, more bool) {
 // Of lists the watches of a watcher, at most limit paths in no particular order, and reports whether there were more.
 // A watch that is set or removed meanwhile may or may not be in the list.
 func (m *Manager) Of(w *Watcher, limit int) (list []Held, more bool) {
-	var paths []string
+	var paths []*entry
 	w.mu.Lock()
-	for path := range w.paths {
+	for e := range w.paths.all() {
 		if more = len(paths) == limit; more {
 			break
 		}
-		paths = append(paths, path)
+		paths = append(paths, e)
 	}
 	w.mu.Unlock()
-	for _, path := range paths {
-		s := m.shard(path)
+	for _, e := range paths {
+		s := &m.shards[e.hash%shardCount]
 		s.mu.Lock()
-		k := s.paths[path].get(w)
+		k := e.get(w)
 		s.mu.Unlock()
 		if k != 0 {
-			list = append(list, Held{w, path, k.list()})
+			list = append(list, Held{w, e.path, k.list()})
 		}
 	}
 	return list, more
@@ -156,8 +156,8 @@ func (m *Manager) MostWatched(limit int) []PathCount {
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
-		for path, ws := range s.paths {
-			n := PathCount{path, ws.size()}
+		for e := range s.paths.all() {
+			n := PathCount{e.path, e.size()}
 			if len(first) == limit && !n.before(first[limit-1]) {
 				continue
 			}
@@ -194,8 +194,8 @@ func (m *Manager) Counts(part int, into []PathCount) []PathCount {
 	s := &m.shards[part]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for path, ws := range s.paths {
-		into = append(into, PathCount{path, ws.size()})
+	for e := range s.paths.all() {
+		into = append(into, PathCount{e.path, e.size()})
 	}
 	return into
 }

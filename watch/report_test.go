@@ -74,13 +74,14 @@ func checkCounters(t testing.TB, m *Manager) {
 	conns := map[*Watcher]bool{}
 	for i := range m.shards {
 		s := &m.shards[i]
-		for path, ws := range s.paths {
+		for e := range s.paths.all() {
+			path := e.path
 			data := 0
-			for w, k := range ws.all() {
+			for w, k := range e.all() {
 				if k == 0 {
 					t.Errorf("%s: a watcher without a mode", path)
 				}
-				if _, ok := w.paths[path]; !ok {
+				if _, ok := w.paths.find(e); !ok {
 					t.Errorf("%s: not in the watcher's own index", path)
 				}
 				armed++
@@ -95,8 +96,8 @@ func checkCounters(t testing.TB, m *Manager) {
 			if data > 0 {
 				want.Paths++
 			}
-			if data != ws.dataWatchers() {
-				t.Errorf("%s: %d data watchers, counted %d", path, data, ws.dataWatchers())
+			if data != e.dataWatchers() {
+				t.Errorf("%s: %d data watchers, counted %d", path, data, e.dataWatchers())
 			}
 		}
 	}

@@ -1,8 +1,6 @@
 package watch
 
 import (
-	"iter"
-	"maps"
 	"strings"
 	"sync"
 
@@ -10,16 +8,16 @@ import (
 )
 
 // shardCount stripes the paths over locks, so that connections that set watches
-// on different paths seldom contend. A power of two.
-const shardCount = 64
+// on different paths seldom contend, and a table that grows stops few of them,
+// not for long. A power of two.
+const shardCount = 256
 
 // shard is one stripe of the paths. A path's whole set of watchers, of both
 // tables, is in one shard.
 type shard struct {
 	mu sync.Mutex // protects the fields below
 
-	paths     map[string]watchers
-	peak      int   // most entries that paths has had since it was made
+	paths     table
 	dataPairs int64 // (watcher, path) pairs in the data table
 	pairs     int64 // pairs in the data table plus pairs in the child table
 	dataPaths int64 // paths with a watcher in the data table
@@ -82,138 +80,25 @@ func (k modes) list() (modes []Mode) {
 	return modes
 }
 
-// watchers is the set of watchers of one path. Most paths have a single one,
-// which is kept in place; the map costs several hundred bytes and is made for
-// the second. Invariant: group != nil if and only if one == nil.
-type watchers struct {
-	one   *Watcher
-	group *group
-	modes modes // of one
-}
-
-// group is the set of two or more watchers of a path. (It may shrink below two
-// again; it is not converted back.)
-type group struct {
-	modes     map[*Watcher]modes
-	data      int // members in the data table
-	child     int // members in the child table
-	recursive int // members with a recursive watch
-}
-
-func (g *group) count(k modes, by int) {
-	g.data += by * int(k.in(dataTable))
-	g.child += by * int(k.in(childTable))
-	g.recursive += by * int(k.in(hasRecursive))
-}
-
-// has reports whether any member is in the table; hasRecursive selects the
-// recursive watches.
-func (g *group) has(table modes) bool {
-	return table&hasData != 0 && g.data > 0 || table&hasChild != 0 && g.child > 0 ||
-		table == hasRecursive && g.recursive > 0
-}
-
-// get returns w's set of modes, 0 when it has none.
-func (ws watchers) get(w *Watcher) modes {
-	if ws.group != nil {
-		return ws.group.modes[w]
+// setLocked changes the set of modes of w on an entry's path from one value to
+// another, and updates the counters. It does not touch w's own index.
+func (s *shard) setLocked(e *entry, w *Watcher, from, to modes) {
+	before := e.dataWatchers()
+	e.set(w, from, to)
+	if e.size() == 0 {
+		s.paths.remove(e)
 	}
-	if ws.one == w {
-		return ws.modes
-	}
-	return 0
-}
-
-// dataWatchers returns how many watchers the set has in the data table.
-func (ws watchers) dataWatchers() int {
-	if ws.group != nil {
-		return ws.group.data
-	}
-	return int(ws.modes.in(dataTable))
-}
-
-// size returns how many watchers the set has.
-func (ws watchers) size() int {
-	switch {
-	case ws.group != nil:
-		return len(ws.group.modes)
-	case ws.one != nil:
-		return 1
-	}
-	return 0
-}
-
-// setLocked changes the set of modes of w on path from one value to another,
-// and updates the counters. It does not touch w's own index.
-func (s *shard) setLocked(path string, w *Watcher, from, to modes) {
-	ws := s.paths[path]
-	before := ws.dataWatchers()
-	ws = ws.with(w, from, to)
-	if ws.one == nil && ws.group == nil {
-		delete(s.paths, path)
-		if len(s.paths) == 0 && s.peak > keptRoom {
-			s.paths, s.peak = nil, 0
-		}
-	} else {
-		if s.paths == nil {
-			s.paths = make(map[string]watchers)
-		}
-		s.paths[path] = ws
-		s.peak = max(s.peak, len(s.paths))
-	}
-	s.countLocked(from, to, before, ws.dataWatchers())
-	w.countData(to.in(dataTable) - from.in(dataTable))
-	w.owner.countRecursive(path, to.in(hasRecursive)-from.in(hasRecursive))
-}
-
-// with returns the set after w's modes change from one value to another.
-func (ws watchers) with(w *Watcher, from, to modes) watchers {
-	if g := ws.group; g != nil {
-		g.count(from, -1)
-		g.count(to, +1)
-		if to != 0 {
-			g.modes[w] = to
-		} else if delete(g.modes, w); len(g.modes) == 0 {
-			return watchers{}
-		}
-		return ws
-	}
-	switch {
-	case to == 0:
-		return watchers{}
-	case ws.one == nil || ws.one == w:
-		return watchers{one: w, modes: to}
-	}
-	g := &group{modes: map[*Watcher]modes{ws.one: ws.modes, w: to}}
-	g.count(ws.modes, +1)
-	g.count(to, +1)
-	return watchers{group: g}
-}
-
-// countLocked updates the counters for one change of a pair. before and after
-// are the path's watchers in the data table.
-func (s *shard) countLocked(from, to modes, before, after int) {
 	data := to.in(dataTable) - from.in(dataTable)
 	s.dataPairs += data
 	s.pairs += data + to.in(childTable) - from.in(childTable)
-	switch {
+	switch after := e.dataWatchers(); {
 	case before == 0 && after > 0:
 		s.dataPaths++
 	case before > 0 && after == 0:
 		s.dataPaths--
 	}
-}
-
-// all iterates over the set.
-func (ws watchers) all() iter.Seq2[*Watcher, modes] {
-	if ws.group != nil {
-		return maps.All(ws.group.modes)
-	}
-	return func(yield func(*Watcher, modes) bool) {
-		if ws.one != nil {
-			yield(ws.one, ws.modes)
-		}
-	}
+	w.countData(data)
+	w.owner.countRecursive(e.path, to.in(hasRecursive)-from.in(hasRecursive))
 }
 
 // Notification is one watch event for the connections. Every watcher of one
@@ -246,10 +131,10 @@ const maxKeptMatches = 1 << 16
 
 // trigger is the state of Manager.Trigger, used by one goroutine at a time.
 type trigger struct {
-	// round numbers the notifications; a Watcher marked with it is already
-	// chosen for the current one, through any table or ancestor.
+	// round numbers the notifications; a Watcher marked with it has got the
+	// current one, through any table or ancestor.
 	round   uint64
-	matched []*Watcher
+	matched []*Watcher // of this round; some may be in it twice
 }
 
 // Trigger notifies all watchers that an edit of the tree concerns. It removes the
@@ -259,8 +144,6 @@ func (m *Manager) Trigger(ev *znode.Event) {
 	if m.armed.Load() == 0 {
 		return
 	}
-	t := &m.trigger
-	t.round++
 	m.matchAncestors(ev.Path)
 	switch ev.Type {
 	case znode.EventDeleted:
@@ -274,7 +157,6 @@ func (m *Manager) Trigger(ev *znode.Event) {
 		return
 	}
 	parent := znode.Parent(ev.Path)
-	t.round++
 	m.match(parent, childTable, hasChild)
 	m.deliver(znode.EventChildrenChanged, parent, ev.Zxid, ev.ParentACL)
 }
@@ -282,40 +164,22 @@ func (m *Manager) Trigger(ev *znode.Event) {
 // match chooses the watchers of path in a table for the current notification, and
 // removes the modes in consumed from them.
 func (m *Manager) match(path string, table, consumed modes) {
-	s := m.shard(path)
+	s, hash := m.shard(path)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ws := s.paths[path]
-	if ws.group == nil {
-		m.matchOne(s, path, ws.one, ws.modes, table, consumed)
-		return
-	}
-	if !ws.group.has(table) {
+	e := s.paths.find(hash, path)
+	if e == nil || !e.has(table) {
 		return // a thousand child watches cost a setData nothing
 	}
-	for w, k := range ws.group.modes {
-		m.matchOne(s, path, w, k, table, consumed)
+	t := &m.trigger
+	before := len(t.matched)
+	for w, k := range e.all() {
+		if k&table != 0 {
+			t.matched = append(t.matched, w)
+		}
 	}
-}
-
-// matchOne is match for w, whose modes on path are k; it is chosen once per
-// notification. s is path's shard, locked.
-func (m *Manager) matchOne(s *shard, path string, w *Watcher, k, table, consumed modes) {
-	if k&table == 0 {
-		return
-	}
-	if t := &m.trigger; w.mark != t.round {
-		w.mark = t.round
-		t.matched = append(t.matched, w)
-	}
-	to := k &^ consumed
-	if to == k {
-		return
-	}
-	s.setLocked(path, w, k, to)
-	if to == 0 {
-		m.armed.Add(-1)
-		w.forget(path)
+	for _, w := range t.matched[before:] {
+		m.removeLocked(s, e, w, consumed)
 	}
 }
 
@@ -347,10 +211,14 @@ func (m *Manager) deliver(typ znode.EventType, path string, zxid znode.Zxid, acl
 	if len(t.matched) == 0 {
 		return
 	}
+	t.round++
 	n := &Notification{Type: typ, Path: path, Zxid: zxid, ACL: acl}
 	for i, w := range t.matched {
 		t.matched[i] = nil // must not keep a connection alive
-		w.sink.Notify(n)
+		if w.mark != t.round {
+			w.mark = t.round
+			w.sink.Notify(n)
+		}
 	}
 	t.matched = t.matched[:0]
 	if cap(t.matched) > maxKeptMatches {
