@@ -62,15 +62,18 @@ func BenchmarkTrigger_Fanout(b *testing.B) {
 }
 
 // BenchmarkTrigger_Recursive changes a znode ten levels down with recursive
-// watches elsewhere, on the root, and on every level.
+// watches elsewhere, few and many, on the root, and on every level.
 func BenchmarkTrigger_Recursive(b *testing.B) {
 	deep := strings.Repeat("/level", 10)
-	levels := []string{"/"}
+	levels, elsewhere := []string{"/"}, make([]string, 100_000)
+	for i := range elsewhere {
+		elsewhere[i] = fmt.Sprint(strings.Repeat("/other", 1+i%10), i) // at every depth
+	}
 	for i := range 10 {
 		levels = append(levels, strings.Repeat("/level", i+1))
 	}
 	for name, paths := range map[string][]string{
-		"elsewhere": {"/other"}, "root": {"/"}, "every level": levels,
+		"elsewhere": {"/other"}, "100,000 elsewhere": elsewhere, "root": {"/"}, "every level": levels,
 	} {
 		b.Run(name, func(b *testing.B) {
 			m := New()

@@ -1,10 +1,14 @@
 package zk
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"testing"
 	"time"
+
+	"github.com/zk-lite/zk-lite/watch"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // deadlines records the write deadlines of a connection.
@@ -43,3 +47,40 @@ func TestOutbox_Deadline_EndsWithTheWrite(t *testing.T) {
 		}
 	}
 }
+
+// The first watcher of a change encodes the event, the others copy its frame.
+func TestConn_Notify_EncodesOnce(t *testing.T) {
+	m := watch.New()
+	conns := make([]*conn, 100)
+	made := 0
+	var last *byte
+	for i := range conns {
+		conns[i] = stageConn(nil)
+		conns[i].out.writing = true // only what waits is looked at
+		if err := m.Add(m.NewWatcher(counted(func(n *watch.Notification) {
+			conns[i].Notify(n)
+			if &n.Frame[0] != last {
+				last = &n.Frame[0]
+				made++
+				n.Frame[len(n.Frame)-1] = '!' // in what the others send, if they copy it
+			}
+		})), "/a", watch.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Trigger(&znode.Event{Type: znode.EventDataChanged, Path: "/a"})
+	copied := 0
+	for _, c := range conns {
+		if bytes.HasSuffix(c.out.buf.b, []byte("/!")) {
+			copied++
+		}
+	}
+	if made != 1 || copied != len(conns)-1 {
+		t.Errorf("%d encodings for %d watchers, %d copied", made, len(conns), copied)
+	}
+}
+
+// counted is a watch.Sink.
+type counted func(*watch.Notification)
+
+func (f counted) Notify(n *watch.Notification) { f(n) }

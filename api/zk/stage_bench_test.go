@@ -162,3 +162,26 @@ func BenchmarkStage_Notify(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkStage_Fanout is one change of a znode that so many connections watch: as long as that takes, no other write
+// is applied. It reports a watcher's share, with a writer woken for each.
+func BenchmarkStage_Fanout(b *testing.B) {
+	for _, watchers := range []int{1000, 100_000} {
+		b.Run(fmt.Sprintf("watchers=%d", watchers), func(b *testing.B) {
+			srv := server.New(server.Config{ID: 1, Tick: time.Second})
+			front, m := New(srv, Config{}), watch.New()
+			for range watchers {
+				c := newConn(front, nowhere{})
+				c.sc.Store(srv.NewConn(c, c.identities()))
+				if err := m.Add(m.NewWatcher(c.sc.Load()), "/bench/znode", watch.Persistent); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				m.Trigger(&znode.Event{Type: znode.EventDataChanged, Path: "/bench/znode", Zxid: 7, ACL: znode.OpenACL})
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*watchers), "ns/watcher")
+		})
+	}
+}
