@@ -11,6 +11,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/crash"
 	"github.com/zk-lite/zk-lite/internal/jute"
 	"github.com/zk-lite/zk-lite/internal/process"
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
@@ -40,6 +41,8 @@ type conn struct {
 	rd            jute.Reader // of the frame that is being executed
 	now           time.Time   // when the bytes came that are being executed
 	closing       bool        // no further request is executed
+	canWait       bool        // without a goroutine
+	busy          bool        // requests other than pings have come since it did
 	needsIdentity bool        // requests need an identity (enforce.auth.schemes)
 	readOnly      bool        // the session is one of read-only mode
 	idBytes       int         // of identities added by auth and sasl
@@ -57,6 +60,7 @@ func newConn(ln *Listener, nc net.Conn) *conn {
 		c.address = ap.Addr().Unmap().WithZone("")
 		c.remote = netip.AddrPortFrom(c.address, ap.Port()).String()
 	}
+	c.canWait = rawconn.CanWait(nc)
 	c.in.init(nc, &ln.buffers, &ln.partial, ln.cfg.MaxFrame)
 	c.out.init(nc, &ln.buffers, &ln.outboxes, &ln.cfg, c.ended)
 	if ln.cfg.Slow.Threshold() > 0 {
@@ -65,11 +69,27 @@ func newConn(ln *Listener, nc net.Conn) *conn {
 	return c
 }
 
-// run is the connection's goroutine.
+// run is the connection's goroutine, from its beginning until it waits for its client.
 func (c *conn) run() {
-	defer c.listener.remove(c)
 	defer crash.OnPanic()
-	err := c.serve()
+	if err := c.serve(); !errors.Is(err, errWaits) {
+		c.finish(err)
+	}
+}
+
+// Wake implements rawconn.Waiter: the connection has a goroutine again.
+func (c *conn) Wake() {
+	go func() {
+		defer crash.OnPanic()
+		c.now = time.Now()
+		if err := c.linger(c.requests()); !errors.Is(err, errWaits) {
+			c.finish(err)
+		}
+	}()
+}
+
+// finish ends the connection.
+func (c *conn) finish(err error) {
 	_ = c.net.Close() // ends a writer that is stuck
 	why := c.out.close()
 	if sc := c.sc.Load(); sc != nil {
@@ -80,6 +100,7 @@ func (c *conn) run() {
 	}
 	c.in.end()
 	c.report(err, why)
+	c.listener.remove(c)
 }
 
 // serve reads until the connection ends.
@@ -117,17 +138,22 @@ func (c *conn) serve() error {
 	if err := c.net.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("removing the handshake's deadline: %w", err)
 	}
-	c.now = time.Now()
+	c.now, c.busy = time.Now(), true
 	return c.linger(c.requests())
 }
 
 // errMirrors ends the connection of a client, without an answer, so that it goes on to the next server that it knows.
 var errMirrors = errors.New("this ensemble mirrors ZooKeeper, whose leader is out of reach")
 
-// requests executes frames until the client closes the connection or breaks the protocol, or the server stops.
+// errWaits means that the connection waits without a goroutine. What is the reader's own may no longer be used.
+var errWaits = errors.New("the connection waits")
+
+// requests executes frames until the client closes the connection or breaks the protocol, or the server stops, or the
+// connection waits.
 func (c *conn) requests() error {
 	sc := c.sc.Load()
 	served := false // something since the server stops
+	woken := true   // and nothing was read yet
 	for !c.closing {
 		frame, err := c.in.frame()
 		if err != nil {
@@ -156,9 +182,15 @@ func (c *conn) requests() error {
 			}
 		} else {
 			c.out.flush()
-			if err = c.in.fillOpen(c.now, &c.leaving); errors.Is(err, errLeaving) {
+			if err = errIdle; woken || c.busy || c.in.have() > 0 {
+				err = c.in.fillOpen(c.now, &c.leaving, c.busy && c.canWait)
+			}
+			switch woken = false; {
+			case errors.Is(err, errIdle) && c.wait():
+				return errWaits
+			case errors.Is(err, errIdle), errors.Is(err, errLeaving):
 				continue
-			} else if err != nil {
+			case err != nil:
 				c.out.flush() // a client that only closed its sending side still reads
 				return err
 			}
@@ -167,6 +199,19 @@ func (c *conn) requests() error {
 		sc.Touch()
 	}
 	return nil
+}
+
+// wait lets the connection wait without a goroutine. It reports false if it goes on with this one.
+func (c *conn) wait() bool {
+	c.busy = false
+	if c.in.rest() == nil && c.listener.poller.Wait(c.net, c) {
+		if c.leaving.Load() != 0 { // leave may have been too early to wake it
+			rawconn.Wake(c.net)
+		}
+		return true
+	}
+	c.busy, c.canWait = true, false
+	return false
 }
 
 // execute decodes a request and submits it. An error ends the connection.
@@ -179,6 +224,7 @@ func (c *conn) execute(frame []byte) error {
 		return badf("a frame of %d bytes is too short for a request header", len(frame))
 	}
 	c.out.countReceived(wire.FrameLengthBytes + len(frame))
+	c.busy = c.busy || header.Type != wire.OpPing
 	switch header.Type {
 	case wire.OpAuth:
 		return c.auth(header.Xid, rd)
@@ -232,7 +278,7 @@ func (c *conn) refuseTooLong(why error) error {
 	sc := c.sc.Load()
 	more := func() error {
 		c.out.flush()
-		err := c.in.fillOpen(c.now, &c.leaving)
+		err := c.in.fillOpen(c.now, &c.leaving, false)
 		c.now = time.Now()
 		sc.Touch()
 		return err

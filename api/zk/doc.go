@@ -22,14 +22,18 @@
 //
 // # Concurrency
 //
-// Every connection has one long-lived goroutine, its reader. It takes as many
+// Every connection that is not idle has one goroutine, its reader. It takes as many
 // complete frames as have arrived, executes them one after the other and then
 // writes what they left in the outbox with one system call. Replies and
 // notifications that come from elsewhere, that is from the goroutine that
 // applies the log, start a writer: a goroutine that lives until the outbox is
 // empty. Reader and writers never write at the same time, and the order of the
-// outbox is the order on the wire. An idle connection so costs one goroutine and
-// half a kilobyte of buffer.
+// outbox is the order on the wire.
+//
+// A connection without requests for a second (busyFor) gives its goroutine and its
+// buffer back and waits at the Listener's rawconn.Poller. The next bytes, the end
+// of the connection and leave start another reader; after a ping it ends at once.
+// Connections that rawconn does not know, such as those with TLS, keep theirs.
 //
 // A conn's outbox has the only lock that the apply goroutine takes here; under
 // it nothing is called that could block. A client that does not read is cut
@@ -39,7 +43,7 @@
 // can get there. No one else waits for it.
 //
 // Locks, in the order in which they may be taken: Listener.mu, then
-// server's (view, Conn.mu), then outbox.mu or trees.mu.
+// server's (view, Conn.mu), then outbox.mu or trees.mu, then the Poller's.
 //
 // A large subtree (tree.go) is found and sorted by a goroutine of its own, at most two
 // at a time. trees.mu is taken under the view lock.

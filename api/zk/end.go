@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 	"github.com/zk-lite/zk-lite/internal/tlsport"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
@@ -86,7 +87,7 @@ func badf(format string, args ...any) error {
 // linger lets the last replies of an ended connection arrive: it reads and
 // discards until the client or the linger timer closes the connection.
 func (c *conn) linger(err error) error {
-	if err != nil && !c.out.isEnding() {
+	if errors.Is(err, errWaits) || err != nil && !c.out.isEnding() {
 		return err
 	}
 	// The linger timer ends this, and no deadline from before.
@@ -144,6 +145,7 @@ func (c *conn) leave(r server.Reason) {
 		return
 	}
 	_ = c.net.SetReadDeadline(time.Now()) // the reader looks at leaving
+	rawconn.Wake(c.net)
 	time.AfterFunc(c.listener.cfg.LeaveTimeout, func() { c.out.end(r.String()) })
 }
 

@@ -13,19 +13,20 @@ import (
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
-// smallInput is the buffer that an idle connection keeps. A ping and the usual
+// smallInput is the buffer of a connection that sends little. A ping and the usual
 // single request fit.
 const smallInput = 512
 
 // busyFor is how long a connection keeps a larger buffer after the last read
-// that needed it.
+// that needed it, and its goroutine after the last request.
 const busyFor = time.Second
 
 // input collects a connection's bytes into frames. It belongs to the reader.
 //
 // Invariant: the bytes that have arrived and are not consumed are
-// buf[from:to]; buf is small[:], pool's buffer, or an array of its own for a
-// frame larger than that.
+// buf[from:to]; buf is nil while the connection waits without its goroutine, a
+// small buffer, pool's buffer, or an array of its own for a frame larger than
+// that.
 type input struct {
 	share    // a frame that has arrived in part, if its buffer is a large one
 	pool     *buffers
@@ -36,14 +37,18 @@ type input struct {
 	from, to int
 	pooled   *buffer   // buf's, if it is from the pool
 	needed   time.Time // when the larger buffer was last of use
-	until    time.Time // the read deadline that watches over it
+	until    time.Time // the read deadline that ends the time of buf, or of the goroutine
 	counted  bool      // in partial
-	small    [smallInput]byte
 }
+
+// errIdle is the end of the time that a goroutine waits for its client.
+var errIdle = errors.New("the client sends nothing")
+
+// smallBuffers are those of connections that wait now.
+var smallBuffers = sync.Pool{New: func() any { return new([smallInput]byte) }}
 
 func (in *input) init(c net.Conn, pool *buffers, partial *shares, maxFrame int) {
 	in.conn, in.pool, in.partial, in.maxFrame = c, pool, partial, maxFrame
-	in.buf = in.small[:]
 }
 
 // have is the number of bytes that wait.
@@ -116,14 +121,14 @@ func (in *input) fill() error {
 }
 
 // fillOpen is fill for a connection that has a session, which may be silent for any time, but not keep a large buffer
-// meanwhile. It returns errLeaving when the client is to leave.
-func (in *input) fillOpen(now time.Time, leaving *atomic.Int32) error {
+// meanwhile; nor, with idles, the goroutine: then it returns errIdle. It returns errLeaving when the client is to leave.
+func (in *input) fillOpen(now time.Time, leaving *atomic.Int32, idles bool) error {
 	for {
 		in.makeRoom()
 		if in.have() == 0 && now.Sub(in.needed) > busyFor {
 			in.shrink()
 		}
-		if err := in.watch(now); err != nil {
+		if err := in.watch(now, idles); err != nil {
 			return fmt.Errorf("setting a read deadline: %w", err)
 		}
 		if leaving.Load() != 0 { // after watch, which may have undone leave's deadline
@@ -141,15 +146,19 @@ func (in *input) fillOpen(now time.Time, leaving *atomic.Int32) error {
 			return err
 		}
 		now = time.Now()
+		if idles && len(in.buf) == smallInput && leaving.Load() == 0 {
+			return errIdle
+		}
 	}
 }
 
-// watch sets or removes the deadline that ends the time of the large buffer.
-func (in *input) watch(now time.Time) error {
-	switch small := len(in.buf) == smallInput; {
-	case small && in.until.IsZero():
+// watch sets or removes the deadline that ends the time of the large buffer, and of the goroutine if the connection
+// idles.
+func (in *input) watch(now time.Time, idles bool) error {
+	switch keeps := len(in.buf) == smallInput && !idles; {
+	case keeps && in.until.IsZero():
 		return nil
-	case small:
+	case keeps:
 		in.until = time.Time{}
 	case in.until.Sub(now) > busyFor/2:
 		return nil
@@ -171,6 +180,20 @@ func (in *input) release() {
 func (in *input) end() {
 	in.release()
 	in.drop()
+	in.discard()
+}
+
+// rest returns the buffer, which is small, unless bytes wait in it, and removes the deadline.
+func (in *input) rest() error {
+	if in.have() == 0 {
+		in.drop()
+		in.discard()
+	}
+	if in.until.IsZero() {
+		return nil
+	}
+	in.until = time.Time{}
+	return in.conn.SetReadDeadline(in.until)
 }
 
 // makeRoom makes room in buf after to.
@@ -183,6 +206,9 @@ func (in *input) makeRoom() {
 }
 
 func (in *input) findRoom() {
+	if in.buf == nil {
+		in.buf = smallBuffers.Get().(*[smallInput]byte)[:]
+	}
 	if in.to == smallInput && len(in.buf) == smallInput {
 		in.grow() // full: there is probably more to come
 		return
@@ -209,6 +235,7 @@ func (in *input) grow() {
 	if len(in.buf) < bufferBytes {
 		x := in.pool.get()
 		in.to = copy(x.b[:bufferBytes], waiting)
+		in.drop()
 		in.from, in.buf, in.pooled = 0, x.b[:bufferBytes], x
 		return
 	}
@@ -226,16 +253,23 @@ func (in *input) grow() {
 
 // shrink returns to the small buffer; no bytes wait.
 func (in *input) shrink() {
-	in.drop()
-	in.buf, in.from, in.to = in.small[:], 0, 0
+	if len(in.buf) != smallInput {
+		in.drop()
+		in.discard()
+		in.findRoom()
+	}
 }
 
-// drop gives the pool's buffer back.
+// drop gives a pool's buffer back.
 func (in *input) drop() {
-	if in.pooled != nil {
+	switch {
+	case in.pooled != nil:
 		in.pool.put(in.pooled)
 		in.pooled = nil
+	case len(in.buf) == smallInput:
+		smallBuffers.Put((*[smallInput]byte)(in.buf))
 	}
+	in.buf = nil
 }
 
 // bufferBytes is the room of a pooled buffer: a read or write of a busy

@@ -60,7 +60,7 @@ func reading(in *input, frames chan<- int) {
 			}
 			frames <- len(f)
 		}
-		if in.fillOpen(time.Now(), new(atomic.Int32)) != nil {
+		if in.fillOpen(time.Now(), new(atomic.Int32), false) != nil {
 			return
 		}
 	}

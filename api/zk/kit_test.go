@@ -17,6 +17,7 @@ import (
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/jute"
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/auth"
@@ -172,7 +173,7 @@ func start(t testing.TB, options ...option) *kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startOn(t, l, options...)
+	return startOn(t, rawconn.Listener(l), options...)
 }
 
 // startOn is start with a listener of the test's own.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/internal/process"
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 	"github.com/zk-lite/zk-lite/internal/repeats"
 	"github.com/zk-lite/zk-lite/server"
 	"github.com/zk-lite/zk-lite/server/insight"
@@ -44,7 +45,8 @@ type Listener struct {
 
 	trees trees
 
-	running sync.WaitGroup // the goroutines of connections, and those that list subtrees
+	poller  rawconn.Poller // of idle connections
+	running sync.WaitGroup // connections, and the goroutines that list subtrees
 
 	mu         sync.Mutex // protects the fields below
 	listeners  map[net.Listener]struct{}
@@ -248,6 +250,7 @@ func (ln *Listener) Shutdown(ctx context.Context) error {
 		c.Disconnect(server.ReasonStopping)
 	}
 	ln.mu.Unlock()
+	defer ln.poller.Close() // after the connections, or when they are closed
 	ln.trees.close()
 	done := make(chan struct{})
 	go func() {

@@ -17,7 +17,7 @@
 // # Concurrency
 //
 // A connection may be used by several goroutines, as any net.Conn. Each has two locks, one per
-// direction, held during a Read or a Write. The package starts no goroutine.
+// direction, held during a Read or a Write. Each Poller has one goroutine, from its first connection to Close.
 package rawconn
 
 import (
@@ -25,6 +25,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -76,6 +77,53 @@ type conn struct {
 	*net.TCPConn
 	raw     syscall.RawConn
 	in, out transfer
+
+	closed atomic.Bool
+	poller atomic.Pointer[Poller] // nil: it has never waited there
+	fd     int                    // protected by poller.mu
+	waiter Waiter                 // protected by poller.mu; nil: it does not wait
+}
+
+// Waiter waits for a connection at a Poller.
+type Waiter interface {
+	// Wake may be called with any lock held, and must not block.
+	Wake()
+}
+
+// Wait has w woken, once, as soon as c has bytes to read or has ended, and by Wake and Close. It reports false, and w is
+// not woken, if c cannot wait at the Poller: it was not made by New, or is closed. Between Wait and Wake, which may be
+// before Wait returns, the caller must not read from c. After Wake there need not be anything to read.
+func (p *Poller) Wait(c net.Conn, w Waiter) (waits bool) {
+	if d, ok := c.(*conn); ok {
+		_ = d.raw.Control(func(fd uintptr) { waits = p.arm(d, int(fd), w) }) // fails if c is closed
+	}
+	return waits
+}
+
+// CanWait reports whether c may wait at a Poller: New made it.
+func CanWait(c net.Conn) bool {
+	_, ok := c.(*conn)
+	return ok
+}
+
+// Wake wakes what waits for c at a Poller, if anything does.
+func Wake(c net.Conn) {
+	if d, ok := c.(*conn); ok {
+		d.wake()
+	}
+}
+
+func (c *conn) wake() {
+	if p := c.poller.Load(); p != nil {
+		p.wake(c, 0)
+	}
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.closed.Store(true)
+	c.wake()
+	return c.TCPConn.Close()
 }
 
 // transfer is one direction of a connection.
