@@ -77,6 +77,24 @@ func (c *conn) run() {
 	}
 }
 
+// Ready implements rawconn.Waiter. A ping, which is what most idle clients send, is answered here: a goroutine for it
+// would wake another thread.
+func (c *conn) Ready() {
+	c.now = time.Now()
+	if c.in.fillNow() {
+		c.sc.Load().Touch()
+	}
+	if c.pending.Load() == 0 && c.leaving.Load() == 0 && c.in.isPing() {
+		frame, _ := c.in.frame()
+		err := c.execute(frame)
+		c.out.flushNow()
+		if err == nil && !c.closing && c.wait() {
+			return
+		}
+	}
+	c.Wake()
+}
+
 // Wake implements rawconn.Waiter: the connection has a goroutine again.
 func (c *conn) Wake() {
 	go func() {
@@ -152,8 +170,8 @@ var errWaits = errors.New("the connection waits")
 // connection waits.
 func (c *conn) requests() error {
 	sc := c.sc.Load()
-	served := false // something since the server stops
-	woken := true   // and nothing was read yet
+	served := false           // something since the server stops
+	woken := c.in.have() == 0 // and nothing was read yet
 	for !c.closing {
 		frame, err := c.in.frame()
 		if err != nil {

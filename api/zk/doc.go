@@ -32,7 +32,8 @@
 //
 // A connection without requests for a second (busyFor) gives its goroutine and its
 // buffer back and waits at the Listener's rawconn.Poller. The next bytes, the end
-// of the connection and leave start another reader; after a ping it ends at once.
+// of the connection and leave start another reader, except that the Poller's
+// goroutine answers a ping if nothing can make it wait.
 // Connections that rawconn does not know, such as those with TLS, keep theirs.
 //
 // A conn's outbox has the only lock that the apply goroutine takes here; under

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zk-lite/zk-lite/internal/rawconn"
 	"github.com/zk-lite/zk-lite/internal/wire"
 )
 
@@ -118,6 +119,21 @@ func (in *input) fill() error {
 		return nil
 	}
 	return err
+}
+
+// fillNow is fill that does not wait. It reports whether there was anything.
+func (in *input) fillNow() bool {
+	in.makeRoom()
+	n := rawconn.ReadNow(in.conn, in.buf[in.to:])
+	in.to += n
+	return n > 0
+}
+
+// isPing reports whether a ping has arrived, and nothing else.
+func (in *input) isPing() bool {
+	const ping = wire.FrameLengthBytes + wire.RequestHeaderBytes
+	return in.have() == ping && in.head() == wire.RequestHeaderBytes &&
+		wire.OpCode(int32(binary.BigEndian.Uint32(in.waiting()[ping-4:]))) == wire.OpPing
 }
 
 // fillOpen is fill for a connection that has a session, which may be silent for any time, but not keep a large buffer

@@ -150,6 +150,27 @@ func (o *outbox) isFull() bool {
 	return o.waitingLocked() > outboxHighWater
 }
 
+// flushNow is flush that does not wait for the client: if it has no room, a writer does.
+func (o *outbox) flushNow() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.buf == nil || o.writing {
+		return
+	}
+	n := 0
+	if o.isSlow == nil {
+		n, _ = rawconn.WriteNow(o.conn, o.buf.b) // the writer finds the error, too
+	}
+	if n < len(o.buf.b) {
+		o.buf.b = o.buf.b[:copy(o.buf.b, o.buf.b[n:])]
+		o.wakeLocked()
+		return
+	}
+	o.pool.put(o.buf)
+	o.buf, o.largest = nil, 0
+	o.countLocked()
+}
+
 // slowDown waits until a client that gets more than it reads has caught up.
 func (o *outbox) slowDown() {
 	o.mu.Lock()

@@ -17,4 +17,4 @@ func (*Poller) Close() {}
 
 func (*Poller) arm(*conn, int, Waiter) bool { return false }
 
-func (*Poller) wake(*conn, int) {}
+func (*Poller) wake(*conn) {}

@@ -74,21 +74,29 @@ func (p *Poller) arm(d *conn, fd int, w Waiter) bool {
 	return true
 }
 
-// wake wakes what waits for a descriptor: for d, or for any connection if d is nil.
-func (p *Poller) wake(d *conn, fd int) {
+// wake wakes what waits for d.
+func (p *Poller) wake(d *conn) {
 	p.mu.Lock()
-	if d != nil {
-		fd = d.fd
-	}
-	var w Waiter
-	if fd < len(p.waiting) {
-		if x := p.waiting[fd]; x != nil && (d == nil || d == x) {
-			w, x.waiter, p.waiting[fd] = x.waiter, nil, nil
-		}
+	w := d.waiter
+	if w != nil {
+		d.waiter, p.waiting[d.fd] = nil, nil
 	}
 	p.mu.Unlock()
 	if w != nil {
 		w.Wake()
+	}
+}
+
+// ready wakes what waits for a descriptor, which may have been closed and belong to another connection meanwhile.
+func (p *Poller) ready(fd int) {
+	p.mu.Lock()
+	var w Waiter
+	if d := p.waiting[fd]; d != nil {
+		w, d.waiter, p.waiting[fd] = d.waiter, nil, nil
+	}
+	p.mu.Unlock()
+	if w != nil {
+		w.Ready()
 	}
 }
 
@@ -103,8 +111,7 @@ func (p *Poller) run(raw syscall.RawConn) {
 	}
 	for raw.Read(poll) == nil {
 		for i := range events[:n] {
-			// An event of a descriptor that was closed meanwhile may wake the next connection that has it.
-			p.wake(nil, int(events[i].Fd))
+			p.ready(int(events[i].Fd))
 		}
 	}
 }

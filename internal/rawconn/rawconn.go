@@ -84,15 +84,17 @@ type conn struct {
 	waiter Waiter                 // protected by poller.mu; nil: it does not wait
 }
 
-// Waiter waits for a connection at a Poller.
+// Waiter waits for a connection at a Poller. Its methods must not block.
 type Waiter interface {
-	// Wake may be called with any lock held, and must not block.
+	// Ready is called by the Poller's goroutine when there is something to read, or was.
+	Ready()
+	// Wake is called by Wake and Close, perhaps with locks held.
 	Wake()
 }
 
-// Wait has w woken, once, as soon as c has bytes to read or has ended, and by Wake and Close. It reports false, and w is
-// not woken, if c cannot wait at the Poller: it was not made by New, or is closed. Between Wait and Wake, which may be
-// before Wait returns, the caller must not read from c. After Wake there need not be anything to read.
+// Wait has one of w's methods called, once, as soon as c has bytes to read or has ended, and by Wake and Close. It
+// reports false, and calls nothing, if c cannot wait at the Poller: it was not made by New, or is closed. Until the call,
+// which may be before Wait returns, the caller must not read from c.
 func (p *Poller) Wait(c net.Conn, w Waiter) (waits bool) {
 	if d, ok := c.(*conn); ok {
 		_ = d.raw.Control(func(fd uintptr) { waits = p.arm(d, int(fd), w) }) // fails if c is closed
@@ -106,6 +108,15 @@ func CanWait(c net.Conn) bool {
 	return ok
 }
 
+// ReadNow reads what c has received into b, without waiting. It returns 0 for whatever else a Read would return, and for
+// connections that New has not made.
+func ReadNow(c net.Conn, b []byte) (n int) {
+	if d, ok := c.(*conn); ok {
+		_ = d.raw.Control(func(fd uintptr) { n, _ = read(fd, b) })
+	}
+	return n
+}
+
 // Wake wakes what waits for c at a Poller, if anything does.
 func Wake(c net.Conn) {
 	if d, ok := c.(*conn); ok {
@@ -115,7 +126,7 @@ func Wake(c net.Conn) {
 
 func (c *conn) wake() {
 	if p := c.poller.Load(); p != nil {
-		p.wake(c, 0)
+		p.wake(c)
 	}
 }
 
