@@ -54,10 +54,10 @@ const (
 	mib     = 1 << 20
 	changes = 16 * mib // the latest, from which feeds continue: limits.changesBytes
 
-	perZnode       = 105  // without its path and data
+	perZnode       = 110  // without its path and data
 	perByte        = 1.05 // of path and data
 	perSession     = 150
-	perConnection  = 5000
+	perConnection  = 3000
 	perWatch       = 95  // without its path
 	sessionCounted = 512 // by the server, which rather counts too much
 
