@@ -137,7 +137,8 @@ func (in *input) isPing() bool {
 }
 
 // fillOpen is fill for a connection that has a session, which may be silent for any time, but not keep a large buffer
-// meanwhile; nor, with idles, the goroutine: then it returns errIdle. It returns errLeaving when the client is to leave.
+// meanwhile; nor, with idles, the goroutine: then it returns errIdle. It returns errLeaving when the client is to
+// leave.
 func (in *input) fillOpen(now time.Time, leaving *atomic.Int32, idles bool) error {
 	for {
 		in.makeRoom()

@@ -93,8 +93,8 @@ type Waiter interface {
 }
 
 // Wait has one of w's methods called, once, as soon as c has bytes to read or has ended, and by Wake and Close. It
-// reports false, and calls nothing, if c cannot wait at the Poller: it was not made by New, or is closed. Until the call,
-// which may be before Wait returns, the caller must not read from c.
+// reports false, and calls nothing, if c cannot wait at the Poller: it was not made by New, or is closed. Until the
+// call, which may be before Wait returns, the caller must not read from c.
 func (p *Poller) Wait(c net.Conn, w Waiter) (waits bool) {
 	if d, ok := c.(*conn); ok {
 		_ = d.raw.Control(func(fd uintptr) { waits = p.arm(d, int(fd), w) }) // fails if c is closed
@@ -108,8 +108,8 @@ func CanWait(c net.Conn) bool {
 	return ok
 }
 
-// ReadNow reads what c has received into b, without waiting. It returns 0 for whatever else a Read would return, and for
-// connections that New has not made.
+// ReadNow reads what c has received into b, without waiting. It returns 0 for whatever else a Read would return, and
+// for connections that New has not made.
 func ReadNow(c net.Conn, b []byte) (n int) {
 	if d, ok := c.(*conn); ok {
 		_ = d.raw.Control(func(fd uintptr) { n, _ = read(fd, b) })
