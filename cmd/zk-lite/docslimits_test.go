@@ -45,7 +45,7 @@ func TestDocs_Limits(t *testing.T) {
 		"a multi":                            fmt.Sprintf("%s operations, 4 MiB | up to %d MiB", grouped(state.MaxSubtree), state.MaxCommand>>20),
 		"connections":                        fmt.Sprintf("%d of an address", s.ZooKeeper.MaxPerAddress),
 		"watches":                            grouped(s.Server.WatchLimit) + " of a connection",
-		"sessions":                           fmt.Sprintf("%d bytes each", each(sizing.Load{Sessions: 1_000_000})-5000),
+		"sessions":                           fmt.Sprintf("%d bytes each", each(sizing.Load{Sessions: 1_000_000})-3000),
 	} {
 		if !strings.Contains(rows[row], want) {
 			t.Errorf("docs/limits.md says of %s: %q; want %q", row, rows[row], want)
