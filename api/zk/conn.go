@@ -84,7 +84,7 @@ func (c *conn) Ready() {
 	if c.in.fillNow() {
 		c.sc.Load().Touch()
 	}
-	if c.pending.Load() == 0 && c.leaving.Load() == 0 && c.in.isPing() {
+	if c.listener.slots == nil && c.pending.Load() == 0 && c.leaving.Load() == 0 && c.in.isPing() {
 		frame, _ := c.in.frame()
 		err := c.execute(frame)
 		c.out.flushNow()
