@@ -41,6 +41,7 @@ type conn struct {
 	rd            jute.Reader // of the frame that is being executed
 	now           time.Time   // when the bytes came that are being executed
 	closing       bool        // no further request is executed
+	atOnce        int         // requests since the connection last waited for its client
 	canWait       bool        // without a goroutine
 	busy          bool        // requests other than pings have come since it did
 	needsIdentity bool        // requests need an identity (enforce.auth.schemes)
@@ -166,6 +167,10 @@ var errMirrors = errors.New("this ensemble mirrors ZooKeeper, whose leader is ou
 // errWaits means that the connection waits without a goroutine. What is the reader's own may no longer be used.
 var errWaits = errors.New("the connection waits")
 
+// freeRequests is how many requests that come together need no turn (server.Conn.Work): to wait for one would cost most
+// clients more than it gives to others.
+const freeRequests = 8
+
 // requests executes frames until the client closes the connection or breaks the protocol, or the server stops, or the
 // connection waits.
 func (c *conn) requests() error {
@@ -181,7 +186,9 @@ func (c *conn) requests() error {
 			continue
 		}
 		if frame != nil {
-			sc.Work()
+			if c.atOnce++; c.atOnce > freeRequests {
+				sc.Work()
+			}
 			if err := c.execute(frame); err != nil {
 				return err
 			}
@@ -192,6 +199,7 @@ func (c *conn) requests() error {
 			served = c.leaving.Load() != 0
 			continue
 		}
+		c.atOnce = 0
 		sc.Rest()
 		if c.leaving.Load() != 0 {
 			left, err := c.leaveNow(served)

@@ -33,7 +33,7 @@ func clientRows(s *Settings) []setting {
 			help: "Memory for requests of all clients that have arrived in part. Beyond it the connection whose " +
 				"request began first is closed (ZooKeeper: 100 MiB, and the newest)."},
 		{key: "globalOutstandingLimit", kind: kindInt, def: "1000", min: 1, max: maxInt, to: &s.Consensus.MaxPending,
-			help: "Most uncommitted writes of all clients, and four times the most of one client. Beyond it the server " +
+			help: "Most uncommitted writes of all clients, and twice the most of one client. Beyond it the server " +
 				"reads no further writes; those who have written least go first."},
 		{key: "session.compatiblePasswords", flag: "compatible-sessions", kind: kindBool, def: "false",
 			to: &s.Server.CompatiblePasswords,

@@ -266,7 +266,7 @@ func TestQueue_Add_BoundedByCountAndBytes(t *testing.T) {
 // that. When all room is taken, the one that has had least is next.
 func TestQueue_Add_EachClientHasItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const most = 16
+		const most, clients = 16, shareOfCount - 1
 		q := NewQueue(state.Origin{Server: 1, Incarnation: 1}, most, 1<<30)
 		add := func(g *fair.Group, done chan<- error) {
 			m := new(fair.Member)
@@ -274,7 +274,7 @@ func TestQueue_Add_EachClientHasItsShare(t *testing.T) {
 			done <- q.Add(create("/x"), &note{}, From{Member: m, Patience: time.Minute})
 		}
 		greedy, done := make([]fair.Group, 5), make(chan error, 100)
-		for i := range greedy[:3] {
+		for i := range greedy[:clients] {
 			for range most {
 				go add(&greedy[i], done)
 			}
@@ -306,7 +306,7 @@ func TestQueue_Add_EachClientHasItsShare(t *testing.T) {
 				overdue++
 			}
 		}
-		if waited := 3*most - 3*most/shareOfCount; overdue != waited {
+		if waited := clients * (most - most/shareOfCount); overdue != waited {
 			t.Errorf("%d were given up after their session's timeout, want the %d that have waited", overdue, waited)
 		}
 		if q.Len() != most || q.granted != (fair.Holding{}) {

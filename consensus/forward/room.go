@@ -8,7 +8,7 @@ import (
 
 // A client may have a part of what may be pending: those who ask for little find room, and what is before them is short.
 const (
-	shareOfCount = 4
+	shareOfCount = 2
 	shareOfBytes = 64
 	costOfBytes  = 4096 // so many bytes count as much as one more command
 )

@@ -58,7 +58,7 @@ const (
 	perByte        = 1.05 // of path and data
 	perSession     = 150
 	perConnection  = 3000
-	perWatch       = 95  // without its path
+	perWatch       = 80  // without its path
 	sessionCounted = 512 // by the server, which rather counts too much
 
 	snapshotPerZnode   = 20
