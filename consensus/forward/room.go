@@ -6,7 +6,7 @@ import (
 	"github.com/zk-lite/zk-lite/internal/fair"
 )
 
-// A client may have a part of what may be pending: those who ask for little find room, and what is before them is short.
+// A client may have a part of what may be pending: those who ask for little find room, and a short queue.
 const (
 	shareOfCount = 2
 	shareOfBytes = 64
