@@ -81,6 +81,8 @@ func TestRegression_ManyExpire_OneLine(t *testing.T) {
 		for range n {
 			k.connect().open(4 * time.Second)
 		}
+		clock.Sleep(startPoll) // then the server logs that it serves
+		synctest.Wait()
 		out.Reset()
 		k.until(10 * time.Second)
 		if left := k.log.machine.Sessions().Len(); left != 0 {
