@@ -5,12 +5,14 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/zk-lite/zk-lite/api"
+	"github.com/zk-lite/zk-lite/app/config"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
 	"github.com/zk-lite/zk-lite/internal/wire"
 	"github.com/zk-lite/zk-lite/server/insight"
@@ -143,5 +145,26 @@ func TestTop(t *testing.T) {
 	})
 	if !shown("requests", "addresses", "127.0.0.1") {
 		t.Error("the only address is not there")
+	}
+}
+
+// A client that asks for more than limits.clientRequests gets 429, and learns when to come again; a health check and an
+// administrator do not.
+func TestRates(t *testing.T) {
+	e := newEnsemble(t, 1, func(s *config.Settings) { s.Server.Rates.Requests = 1 })
+	c := newClient(t, e.urls[0])
+	wait.Until(t, "two requests in a second", func() bool {
+		a := c.get("/v1/znodes/?about")
+		if a.status == http.StatusOK {
+			return false
+		}
+		if a.problem(429, "THROTTLEDOP"); a.header.Get("Retry-After") == "" {
+			t.Error("429 without Retry-After")
+		}
+		return true
+	})
+	for range 3 {
+		c.get("/readyz").want(200)
+		operator(t, e.urls[0]).get("/v1/top?by=held").want(200)
 	}
 }

@@ -181,6 +181,7 @@ func (s *Server) httpConfig(o *Options) api.Config {
 		Descriptors: s.descriptors.HTTP,
 	}
 	cfg.REST.Hosts, cfg.REST.MaxBody = hosts(c), c.ZooKeeper.MaxFrame
+	cfg.REST.Callers = s.server.Callers
 	cfg.REST.Audit, cfg.REST.Slow, cfg.REST.Logger = s.audit, s.server.Slow(), o.Logger
 	cfg.REST.Dial, cfg.REST.AdmitSession = s.consensus.DialHTTP, s.zk.AdmitSession
 	return cfg

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"maps"
+	"math"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/internal/fair"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/znode"
 )
 
@@ -19,10 +22,12 @@ type caller struct {
 	uses int // connections and requests that have it; protected by callers.mu
 	turn fair.Group
 	room fair.Group
+	budget
 }
 
-// callers are the callers of a server.
-type callers struct {
+// Callers are the clients of a server, as far as they share it.
+type Callers struct {
+	rates Rates       // of each
 	turns *fair.Turns // of connections that execute requests
 
 	mu  sync.Mutex // protects the field below
@@ -31,18 +36,18 @@ type callers struct {
 
 // newCallers lets one connection fewer work at a time than there are processors, because Go looks for bytes that have
 // come only where a processor has nothing to run, or every 10 ms.
-func newCallers() *callers {
-	return &callers{turns: fair.NewTurns(max(1, runtime.GOMAXPROCS(0)-1)), all: map[string]*caller{}}
+func newCallers(rates Rates) *Callers {
+	return &Callers{rates: rates, turns: fair.NewTurns(max(1, runtime.GOMAXPROCS(0)-1)), all: map[string]*caller{}}
 }
 
-// callerOf names the caller with these identities: the one that a certificate or SASL has proved, else the address. A
-// digest is no such proof: a client may make up a name for each connection. So may one that has a network of IPv6,
-// whose 64 bits count as one address.
+// callerOf names the caller with these identities: the one that a certificate, SASL or a token has proved, else the
+// address. A digest is no such proof: a client may make up a name for each connection. So may one that has a network of
+// IPv6, whose 64 bits count as one address.
 func callerOf(ids []znode.ID) string {
 	address := ""
 	for _, id := range ids {
 		switch id.Scheme {
-		case "x509", "sasl":
+		case "x509", "sasl", "token":
 			return id.Scheme + ":" + id.ID
 		case "ip":
 			address = id.ID
@@ -57,7 +62,7 @@ func callerOf(ids []znode.ID) string {
 }
 
 // join returns the caller with these identities; leave must follow.
-func (t *callers) join(ids []znode.ID) *caller {
+func (t *Callers) join(ids []znode.ID) *caller {
 	name := callerOf(ids)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,12 +75,19 @@ func (t *callers) join(ids []znode.ID) *caller {
 	return x
 }
 
-func (t *callers) leave(x *caller) {
+func (t *Callers) leave(x *caller) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if x.uses--; x.uses == 0 {
+	if x.uses--; x.uses == 0 && x.isPaid(time.Now()) {
 		delete(t.all, x.name)
 	}
+}
+
+// sweep forgets callers that are gone, and owe nothing any longer.
+func (t *Callers) sweep(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.all, func(_ string, x *caller) bool { return x.uses == 0 && x.isPaid(now) })
 }
 
 // turn is a connection's place among those that want to execute requests. It belongs to the connection's reading
@@ -91,7 +103,7 @@ type turn struct {
 // its turn until Rest, or until it has had it for long enough and others wait. Writes, and reads that wait for one, end
 // it. Only the connection's reading goroutine may call it.
 func (c *Conn) Work() {
-	turns, t := c.server.callers.turns, &c.turn
+	turns, t := c.server.Callers.turns, &c.turn
 	if t.has {
 		if t.served++; !turns.Waits() || time.Since(t.since) < fair.Slice {
 			return
@@ -99,6 +111,7 @@ func (c *Conn) Work() {
 		c.Rest()
 	}
 	turns.Take(&t.member)
+	c.noteHeld(&t.member)
 	t.has, t.since, t.served = true, time.Now(), 1
 }
 
@@ -107,7 +120,7 @@ func (c *Conn) Work() {
 func (c *Conn) Rest() {
 	if t := &c.turn; t.has {
 		t.has = false
-		c.server.callers.turns.Give(&t.member, t.served)
+		c.server.Callers.turns.Give(&t.member, t.served)
 	}
 }
 
@@ -119,7 +132,7 @@ func (c *Conn) from() forward.From {
 
 // from is from whom a command of the client with these identities is, which waits until ctx's deadline at most. done
 // must follow.
-func (t *callers) from(ctx context.Context, ids []znode.ID) (f forward.From, done func()) {
+func (t *Callers) from(ctx context.Context, ids []znode.ID) (f forward.From, done func()) {
 	if len(ids) == 0 {
 		return f, func() {}
 	}
@@ -130,4 +143,98 @@ func (t *callers) from(ctx context.Context, ids []znode.ID) (f forward.From, don
 		f.Patience = max(time.Until(deadline), 1)
 	}
 	return f, func() { t.leave(x) }
+}
+
+// Rates bound what a client may ask for in a second; 0: there is no bound.
+type Rates struct{ Requests, Bytes int }
+
+// burst is how long a client may have asked for nothing, and ask for all of that at once.
+const burst = time.Second
+
+// budget is what a caller may still ask for. Each field is when all that it has asked for would be paid for ("generic
+// cell rate algorithm", ITU-T I.371).
+type budget struct {
+	mu              sync.Mutex // protects the fields below
+	requests, bytes time.Time
+}
+
+// take counts a request of so many bytes, and returns how long it must wait; if that is more than most, it is not
+// counted.
+func (b *budget) take(now time.Time, r Rates, bytes int, most time.Duration) (wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	requestsDue, bytesDue := paid(b.requests, now, 1, r.Requests), paid(b.bytes, now, bytes, r.Bytes)
+	if wait = max(0, requestsDue.Sub(now)-burst, bytesDue.Sub(now)-burst); wait <= most {
+		b.requests, b.bytes = requestsDue, bytesDue
+	}
+	return wait
+}
+
+// isPaid reports whether nothing that was asked for counts any longer.
+func (b *budget) isPaid(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.requests.After(now) && !b.bytes.After(now)
+}
+
+// paid is when n more are paid for at a rate, after what is until due.
+func paid(due, now time.Time, n, rate int) time.Time {
+	if rate == 0 {
+		return now
+	}
+	if due.Before(now) {
+		due = now
+	}
+	return due.Add(time.Duration(float64(n) / float64(rate) * float64(time.Second)))
+}
+
+// Pace waits until the client may send a request of so many bytes, as Rates has it. It reports false if gone is closed
+// meanwhile. The session goes on: the client has sent more than it may, and has not stopped.
+func (c *Conn) Pace(bytes int, gone <-chan struct{}) bool {
+	rates := c.server.Callers.rates
+	if rates == (Rates{}) {
+		return true
+	}
+	wait := c.caller.take(time.Now(), rates, bytes, math.MaxInt64)
+	if wait == 0 {
+		return true
+	}
+	c.Rest()
+	c.turn.member.Waited += wait
+	c.noteHeld(&c.turn.member)
+	touch := time.NewTicker(c.server.cfg.Tick)
+	defer touch.Stop()
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for {
+		select {
+		case <-gone:
+			return false
+		case <-touch.C:
+			c.Touch()
+		case <-over.C:
+			return true
+		}
+	}
+}
+
+// Pace reports for how long a client with these identities must wait before it sends a request of so many bytes; if
+// that is more than 0, the request is refused.
+func (t *Callers) Pace(ids []znode.ID, bytes int) (wait time.Duration) {
+	if t.rates == (Rates{}) {
+		return 0
+	}
+	x := t.join(ids)
+	defer t.leave(x)
+	return x.take(time.Now(), t.rates, bytes, 0)
+}
+
+// noteHeld counts for how long a member of c's was held back.
+func (c *Conn) noteHeld(m *fair.Member) {
+	if m.Waited > 0 {
+		id, _ := c.Session()
+		at, _ := netip.ParseAddrPort(c.client.Address())
+		c.server.usage.Held(insight.Use{Session: id, Address: at.Addr()}, m.Waited)
+		m.Waited = 0
+	}
 }

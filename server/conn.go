@@ -103,7 +103,7 @@ func newConn(s *Server, client Client, identities []znode.ID, readOnly bool) *Co
 	c.room = sync.NewCond(&c.mu)
 	c.identities.Store(&identities)
 	c.watcher = s.watches.NewWatcher(c)
-	c.countFor(s.callers.join(identities))
+	c.countFor(s.Callers.join(identities))
 	s.conns.add(c)
 	return c
 }
@@ -128,7 +128,7 @@ func (c *Conn) AddIdentity(id znode.ID) {
 	}
 	next := append(old[:len(old):len(old)], id)
 	c.identities.Store(&next)
-	if callers := c.server.callers; callerOf(next) != c.caller.name {
+	if callers := c.server.Callers; callerOf(next) != c.caller.name {
 		c.Rest()
 		callers.leave(c.caller)
 		c.countFor(callers.join(next))
@@ -354,7 +354,7 @@ func (c *Conn) Close(reason string) {
 	watches := c.watcher.Paths()
 	c.server.watches.Drop(c.watcher)
 	c.Rest()
-	c.server.callers.leave(c.caller)
+	c.server.Callers.leave(c.caller)
 	if c.server.conns.remove(c, id) {
 		c.server.expired.Disconnected(id, c.Who(), reason, watches)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
+	"github.com/zk-lite/zk-lite/server/insight"
 	"github.com/zk-lite/zk-lite/watch"
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -285,7 +286,7 @@ func TestCallerOf(t *testing.T) {
 func TestCallers_Connections(t *testing.T) {
 	k := newKit(t, nil)
 	a, b := k.connect(), k.connect()
-	callers := k.srv.callers
+	callers := k.srv.Callers
 	uses := func(name string) int {
 		callers.mu.Lock()
 		defer callers.mu.Unlock()
@@ -308,5 +309,68 @@ func TestCallers_Connections(t *testing.T) {
 	b.Conn.Close("test")
 	if len(callers.all) != 0 || callers.turns.Waits() {
 		t.Errorf("after all connections are closed there are %d clients", len(callers.all))
+	}
+}
+
+// A client may ask for as much as in a second at once, and then for so much in each second; a request that is refused
+// does not count.
+func TestBudget(t *testing.T) {
+	now := time.Now()
+	rates := Rates{Requests: 10, Bytes: 1000}
+	var b budget
+	for i := range 10 {
+		if wait := b.take(now, rates, 1, 0); wait > 0 {
+			t.Fatalf("request %d of the 10 in a second must wait for %v", i+1, wait)
+		}
+	}
+	for range 2 {
+		if wait := b.take(now, rates, 1, 0); wait != 100*time.Millisecond {
+			t.Errorf("one more must wait for %v, want 100ms", wait)
+		}
+	}
+	if wait := b.take(now.Add(100*time.Millisecond), rates, 1, 0); wait != 0 {
+		t.Errorf("after 100 ms one more must wait for %v", wait)
+	}
+	later := now.Add(time.Minute)
+	if !b.isPaid(later) {
+		t.Error("after a minute something is owed")
+	}
+	if wait := b.take(later, rates, 3000, time.Hour); wait != 2*time.Second {
+		t.Errorf("3,000 bytes at 1,000 a second must wait for %v, want 2s", wait)
+	}
+	if wait := b.take(later, Rates{}, 1<<40, 0); wait != 0 {
+		t.Errorf("without a bound one must wait for %v", wait)
+	}
+}
+
+// A client that sends more than it may is held back, which is counted, on all its connections.
+func TestConn_Pace(t *testing.T) {
+	k := newKit(t, func(c *Config) { c.Rates.Requests = 1 })
+	a, b := k.connect(), k.connect()
+	gone := make(chan struct{})
+	close(gone)
+	if !a.Pace(1, gone) {
+		t.Error("the first request waits")
+	}
+	if b.Pace(1, gone) {
+		t.Error("the second in a second does not wait")
+	}
+	ids := []znode.ID{{Scheme: "ip", ID: "127.0.0.1"}}
+	if wait := k.srv.Callers.Pace(ids, 1); wait <= time.Second {
+		t.Errorf("over HTTP the third waits for %v, want more than a second", wait)
+	}
+	ids[0].ID = "192.0.2.7"
+	for range 2 {
+		if wait := k.srv.Callers.Pace(ids, 1); wait != 0 {
+			break
+		}
+		k.srv.Callers.sweep(time.Now())
+	}
+	if wait := k.srv.Callers.Pace(ids, 1); wait == 0 {
+		t.Error("what a client without a connection has asked for was forgotten")
+	}
+	held := k.srv.Usage().Top(insight.ByHeld, 1)
+	if len(held.Addresses) != 1 || held.Addresses[0].Name != "127.0.0.1" || held.Total < 1_000_000-100_000 {
+		t.Errorf("held back were %+v, want 127.0.0.1 for about a second", held)
 	}
 }

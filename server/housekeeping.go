@@ -52,6 +52,7 @@ func (s *Server) housekeeping() {
 			s.local.expire(now)
 			s.progress.note(s.Status(), now.Sub(s.started))
 			s.disconnectCutOff()
+			s.Callers.sweep(now)
 			s.ReadOnly.round(now, busy || since > s.cfg.Tick)
 		}
 	}

@@ -31,7 +31,7 @@ func (s *Server) Do(ctx context.Context, c *state.Command) (state.Result, error)
 	if err := s.Source.sessionFor(ctx, &sent); err != nil {
 		return state.Result{}, err
 	}
-	from, done := s.callers.from(ctx, c.Identities)
+	from, done := s.Callers.from(ctx, c.Identities)
 	defer done()
 	if err := s.admission.propose(&sent, w, from); err != nil {
 		return state.Result{}, err

@@ -67,6 +67,7 @@ type Config struct {
 	Auth                 *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
 	WatchLimit           int                 // paths one connection may watch; 0: watch.DefaultLimit
 	WatchBytes           int64               // that all watches may take; 0: watch.DefaultBytes
+	Rates                Rates               // of each client
 	ChangesWindow        int64               // bytes of changes that are kept; 0: changes.DefaultWindow
 	SlowRequest          time.Duration       // from which on a request is slow; 0: none is
 	Reap                 ReapConfig
@@ -95,6 +96,7 @@ type Server struct {
 	// Source is the ensemble that is mirrored; it is idle while none is.
 	Source   *Source
 	ReadOnly *ReadOnlyMode
+	Callers  *Callers
 
 	view     viewLock // protects current, what it leads to, and the record of changes
 	current  View
@@ -106,7 +108,6 @@ type Server struct {
 	expired  *insight.Expirations
 
 	conns       *connections
-	callers     *callers
 	ends        sessionEnds
 	sessions    *session.Tracker
 	local       *LocalSessions
@@ -132,7 +133,7 @@ func New(cfg Config) *Server {
 		cfg: cfg, logger: cfg.Logger, started: time.Now(),
 		watches:  watch.New(watch.Limit(cfg.WatchLimit), watch.Bytes(cfg.WatchBytes)),
 		conns:    newConnections(),
-		callers:  newCallers(),
+		Callers:  newCallers(cfg.Rates),
 		ends:     sessionEnds{waiting: map[znode.SessionID]map[*sessionEnd]struct{}{}},
 		sessions: session.NewTracker(cfg.Tick),
 		stop:     make(chan struct{}),

@@ -121,13 +121,16 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
-// topMeasures are the values of by=.
-var topMeasures = []string{"requests", "bytes", "watches"}
+// byWatches is the value of by= that no insight.Measure has.
+const byWatches = "watches"
+
+// topMeasures are the values of by=, in the order of insight.Measure.
+var topMeasures = []string{"requests", "bytes", "held", byWatches}
 
 // maxTop is how many of each kind are listed at most.
 const maxTop = 100
 
-// top shows the sessions, addresses and paths with the most requests, bytes or watches.
+// top shows the sessions, addresses and paths with the most requests, bytes, time held back or watches.
 func (h *insights) top(q *rest.Request) error {
 	by := topMeasures[0]
 	if q.Query.Has("by") {
@@ -142,10 +145,10 @@ func (h *insights) top(q *rest.Request) error {
 		return err
 	}
 	var r insight.Ranking
-	if m := insight.Measure(measure); m == insight.ByRequests || m == insight.ByBytes {
-		r = q.Core.Config.Usage.Top(m, limit)
-	} else {
+	if by == byWatches {
 		r = h.topByWatches(q, limit)
+	} else {
+		r = q.Core.Config.Usage.Top(insight.Measure(measure), limit)
 	}
 	return q.Answer(http.StatusOK, body.Top{
 		Server: number(q.Core.Config.ID), By: by, Seconds: r.Seconds, Total: r.Total,

@@ -25,7 +25,7 @@ const (
 var subtreeMeasures = map[string]func(*body.Subtree) int64{
 	"znodes":       func(s *body.Subtree) int64 { return s.Znodes },
 	"bytes":        func(s *body.Subtree) int64 { return s.Bytes },
-	topMeasures[2]: func(s *body.Subtree) int64 { return s.Watches },
+	byWatches: func(s *body.Subtree) int64 { return s.Watches },
 }
 
 // subtreeRanking looks for the largest subtrees, a part of the tree at a time.
@@ -68,7 +68,7 @@ func listSubtrees(q *rest.Request) error {
 		return rest.Fail(znode.ErrNoNode, path)
 	}
 	var found []body.Subtree
-	if by == topMeasures[2] {
+	if by == byWatches {
 		found = r.mostWatched()
 	} else {
 		found = r.largest(top)

@@ -50,6 +50,8 @@ type Config struct {
 	Auth   *auth.Authenticator
 	Usage  *insight.Usage
 	Logger *slog.Logger
+	// Callers are those of both ports; nil: none is held back.
+	Callers *server.Callers
 	// Origins are the web origins besides the server's own that may call, such as
 	// "https://console.example.com"; "*" is all of them.
 	Origins []string

@@ -44,6 +44,21 @@ func identify(q *Request) error {
 	return err
 }
 
+// pace refuses a client that asks for more in a second than limits.clientRequests and limits.clientBytes allow. Probes
+// and administrators pass.
+func pace(q *Request) error {
+	callers := q.Core.Config.Callers
+	if callers == nil || q.operation.Local || q.operation.Access != ByACL {
+		return nil
+	}
+	wait := callers.Pace(q.IDs, int(max(q.HTTP.ContentLength, 0)))
+	if wait == 0 {
+		return nil
+	}
+	return TooMany(int(wait.Seconds())+1, "this client asks for more in a second than limits.clientRequests or "+
+		"limits.clientBytes allow")
+}
+
 // prove adds what the header Authorization proves.
 func (i *Identity) prove(a *auth.Authenticator, r *http.Request) error {
 	header, given := r.Header["Authorization"]

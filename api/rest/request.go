@@ -71,6 +71,7 @@ var steps = []step{
 	parseQuery,         // 400 for unknown and repeated parameters
 	parsePath,          // the URL's path, percent-decoded once
 	identify,           // 401; the identities of address, certificate and Authorization
+	pace,               // 429 for more than a client may ask for in a second
 	forwardToServer,    // ?server=N: another server answers
 	readKey,            // Idempotency-Key
 	waitForConsistency, // ?consistency=, ?max_stale= and ?min_zxid=; 503 without a majority

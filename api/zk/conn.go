@@ -252,6 +252,13 @@ func (c *conn) execute(frame []byte) error {
 	c.out.countReceived(wire.FrameLengthBytes + len(frame))
 	c.busy = c.busy || header.Type != wire.OpPing
 	switch header.Type {
+	case wire.OpPing, wire.OpCloseSession:
+	default:
+		if !c.pace(wire.FrameLengthBytes + len(frame)) {
+			return errors.New("ended while the client was held back")
+		}
+	}
+	switch header.Type {
 	case wire.OpAuth:
 		return c.auth(header.Xid, rd)
 	case wire.OpSASL:
@@ -272,6 +279,15 @@ func (c *conn) execute(frame []byte) error {
 	}
 	c.submit(r)
 	return nil
+}
+
+// pace holds the client back while it sends more than it may. It reports false if the connection ends meanwhile.
+func (c *conn) pace(bytes int) bool {
+	if c.listener.srv.Config().Rates == (server.Rates{}) {
+		return true
+	}
+	c.out.wake() // replies that are ready do not wait
+	return c.sc.Load().Pace(bytes, c.gone)
 }
 
 // submit gives a request to the server, which answers requests in their order.

@@ -61,6 +61,11 @@ func clientRows(s *Settings) []setting {
 			help: "Most bytes of replies and events that wait for all clients. Beyond it those are disconnected " +
 				"who have taken nothing for the longest time. Default: a sixteenth of the memory of machine or " +
 				"control group."},
+		{key: "limits.clientRequests", kind: kindInt, def: "0", min: 0, max: maxInt, to: &s.Server.Rates.Requests,
+			help: "Most requests in a second of one client, by proved identity or address, on each port of this " +
+				"server. More wait; over HTTP they get 429. 0: no bound, clients take turns."},
+		{key: "limits.clientBytes", kind: kindBytes, def: "0", min: 0, max: 1 << 40, to: &s.Server.Rates.Bytes,
+			help: "Most bytes of requests in a second of one client, likewise."},
 		{key: "limits.watchesPerConnection", kind: kindInt, def: "262144", min: 1, max: maxInt,
 			to:   &s.Server.WatchLimit,
 			help: "Most paths that one connection can watch."},

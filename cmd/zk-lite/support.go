@@ -34,7 +34,7 @@ const (
 var bundled = []string{
 	"/livez", "/readyz?verbose", "/metrics", "/v1/cluster", "/commands/connections", "/commands/watch_summary",
 	"/v1/slow/requests", "/v1/slow/entries", "/v1/expired-sessions",
-	"/v1/top?by=requests", "/v1/top?by=bytes", "/v1/top?by=watches",
+	"/v1/top?by=requests", "/v1/top?by=bytes", "/v1/top?by=held", "/v1/top?by=watches",
 }
 
 func supportCommand() *cobra.Command {

@@ -30,7 +30,9 @@ type Holding struct{ Count, Bytes int }
 // Member is what waits in an Order, such as a connection. It waits for one thing at a time.
 type Member struct {
 	place
-	Size    int // in bytes, of what it waits for; kept by the owner of the Order
+	Size    int           // in bytes, of what it waits for; kept by the owner of the Order
+	Waited  time.Duration // before it was granted last, or gave up; until the owner sets it back
+	since   time.Time     // when it began to wait
 	group   *Group
 	granted chan struct{} // capacity 1; made when it waits for the first time
 }
@@ -46,6 +48,7 @@ func (o *Order) Push(m *Member) {
 	if m.granted == nil {
 		m.granted = make(chan struct{}, 1)
 	}
+	m.since = time.Now()
 	g := m.group
 	g.members.push(m)
 	if !g.held && !g.waits() {
@@ -66,6 +69,7 @@ func (o *Order) Pop() *Member {
 	}
 	g := o.groups.heap[0]
 	m := g.members.pop()
+	m.Waited += time.Since(m.since)
 	o.groups.pop()
 	if len(g.members.heap) > 0 {
 		o.groups.push(g) // behind those that have used as much
@@ -78,6 +82,7 @@ func (o *Order) Remove(m *Member) bool {
 	if !m.waits() {
 		return false
 	}
+	m.Waited += time.Since(m.since)
 	g := m.group
 	g.members.remove(m)
 	if len(g.members.heap) == 0 && g.waits() {

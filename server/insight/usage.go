@@ -16,7 +16,7 @@ import (
 
 const (
 	// sketchSize is how many counters a sketch has, which has all that make more than 1/sketchSize of the requests. The
-	// twelve sketches take about 150 KB, and with the longest paths 300 KB.
+	// sixteen sketches that are used take about 200 KB, and with the longest paths 350 KB.
 	sketchSize = 128
 	// windowTime is how long a window counts. There are two: the one before is whole.
 	windowTime = time.Minute
@@ -39,6 +39,7 @@ type Measure int
 const (
 	ByRequests Measure = iota
 	ByBytes
+	ByHeld // microseconds for which requests waited for those of others, or for Rates
 	measures
 )
 
@@ -104,6 +105,14 @@ func (t *Usage) Count(u Use) {
 	t.samples++
 	t.stand += n
 	t.adjustLocked(now)
+}
+
+// Held counts for how long a client has been held back. No time is left out.
+func (t *Usage) Held(u Use, waited time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turnLocked(time.Now())
+	t.windows[0].by[ByHeld].add(&u, waited.Microseconds())
 }
 
 // adjustLocked chooses how many requests are sampled in the next second; fewer at once when there are too many.

@@ -97,12 +97,15 @@ var topKinds = []string{"all", "session", "address", "path"}
 // topWatches is the measure that has no time.
 const topWatches = "watches"
 
+// topHeld is the measure of who waits.
+const topHeld = "held"
+
 // topUser is a session, an address or a path, as all servers together know it.
 type topUser struct {
 	Kind  string  `json:"kind"`
 	Name  string  `json:"name"`
 	By    string  `json:"by"`
-	Count float64 `json:"count"` // per second, but for watches
+	Count float64 `json:"count"` // per second, but for watches; of held milliseconds
 	Over  float64 `json:"over"`  // what Count may be too large by
 	Share float64 `json:"share"` // of all, 0 to 1
 }
@@ -112,7 +115,10 @@ func topCommand(g *globals) *cobra.Command {
 		Use:   "top [--tree [PATH]]",
 		Short: "Show the sessions, addresses and paths that use the servers most, or the largest subtrees",
 		Long: `Show the sessions, client addresses and paths with the most requests (or bytes) per second,
-over the last one or two minutes, or with the most watches now. The servers count a sample
+over the last one or two minutes, with the most watches now, or those held back most: the
+milliseconds in a second for which their requests waited, because they and others asked for
+more than the servers can do or than limits.clientRequests and limits.clientBytes allow.
+Requests of one connection wait together, those of many add up. The servers count a sample
 in bounded memory, so small figures are rough; pings are left out, and a transaction counts
 for its first path. What a figure may be too large by, if that is a tenth of it or more,
 stands behind it. All servers are asked: each counts its own clients.
@@ -121,13 +127,14 @@ With --tree: the subtrees at and below PATH (default /) with the most znodes, by
 or watches. A subtree is part of those that it is in. The servers keep the sizes, so this
 costs little in a tree of millions; to order by watches they look at all watched paths.`,
 		Example: `  zk-lite top --server zk1:2181
+  zk-lite top --by held
   zk-lite top --by bytes -n 3 -o json | jq -r 'select(.kind == "path") | .name'
   watch zk-lite top --by watches
   zk-lite top --tree /app --by bytes`,
 		Args: argCount(0, 1, 0),
 	}
 	limit := c.Flags().IntP("limit", "n", 10, "show at most so many of each kind")
-	by := c.Flags().String("by", "", "order by `requests|bytes|watches`; with --tree by znodes, bytes or watches")
+	by := c.Flags().String("by", "", "order by `requests|bytes|held|watches`; with --tree by znodes, bytes or watches")
 	tree := c.Flags().Bool("tree", false, "show the largest subtrees")
 	return g.operation(c, defaultTimeout, func(c *cobra.Command, args []string, api *httpapi.Client) error {
 		if *tree {
@@ -137,8 +144,8 @@ costs little in a tree of millions; to order by watches they look at all watched
 			return usagef("%s: a path goes with --tree", args[0])
 		}
 		*by = cmp.Or(*by, "requests")
-		if !slices.Contains([]string{"requests", "bytes", topWatches}, *by) {
-			return usagef("--by %s: want requests, bytes or watches", *by)
+		if !slices.Contains([]string{"requests", "bytes", topHeld, topWatches}, *by) {
+			return usagef("--by %s: want requests, bytes, held or watches", *by)
 		}
 		users, err := topUsers(c.Context(), api, *by, *limit)
 		return cmp.Or(showNewest(g.output, c.OutOrStdout(), users, len(users), printTop), err)
@@ -155,8 +162,11 @@ func mergeTop(pages []body.Top, by string, limit int) (all []topUser) {
 	merged := map[string]map[string]topUser{} // kind → name
 	for _, p := range pages {
 		seconds := p.Seconds
-		if by == topWatches {
+		switch by {
+		case topWatches:
 			seconds = 1
+		case topHeld: // in microseconds; shown are milliseconds
+			seconds *= 1000
 		}
 		for i, users := range [][]body.User{{{Count: p.Total}}, p.Sessions, p.Addresses, p.Paths} {
 			kind := topKinds[i]
@@ -191,7 +201,11 @@ func printTop(out io.Writer, users []topUser) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for i, u := range users {
 		unit := strings.ToUpper(u.By)
-		if u.By != topWatches {
+		switch u.By {
+		case topWatches:
+		case topHeld:
+			unit += " MS/S"
+		default:
 			unit += "/S"
 		}
 		if i == 0 {
