@@ -67,9 +67,10 @@ dev: build ## the binary, and three servers of it on this machine, until Ctrl-C
 short: ## the tests that take a second or less each: under a minute
 	$(GO) test -short ./...
 
-# Most tests wait for servers: three packages at a time keep two processors busy.
-test: ## every test that needs only Go, bash, curl and sed: under five minutes
-	$(GO) test -p 3 -timeout 15m ./...
+# Most tests wait for servers: three packages at a time keep two processors busy. The longest come first, or the last
+# would run alone.
+test: ## every test that needs only Go, bash, curl and sed: under eight minutes
+	$(GO) test -p 3 -timeout 15m ./integration/failover ./api ./...
 
 slow: ## the tests that make test leaves out because they take long: killed and paused servers, the largest tables
 	$(GO) test -tags slow -timeout 20m -run "$$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/^\1$$/p' \
@@ -80,7 +81,7 @@ slow: ## the tests that make test leaves out because they take long: killed and 
 # TestTree_Large_... measures memory.
 race: export CGO_ENABLED = 1
 race: ## make test under the race detector, without what it cannot see
-	$(GO) test -race -timeout 20m -skip ^TestTree_Large_ ./lab/ensemble ./lab/judge \
+	$(GO) test -race -timeout 20m -skip ^TestTree_Large_ ./api ./consensus ./lab/ensemble ./lab/judge \
 	  $$($(GO) list ./... | grep -v -e /lab/ -e /integration -e /zk-lite$$)
 
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
