@@ -69,6 +69,7 @@ func TestCluster_Get(t *testing.T) {
 // Every server reports what only the leader knows, up to date. Without a leader it reports that it cannot.
 func TestCluster_Get_EverywhereWhatTheLeaderKnows(t *testing.T) {
 	tier.Seconds(t)
+	t.Parallel()
 	e := fresh(t, 3)
 	newClient(t, e.urls[0]).post("/v1/znodes/x", "").want(201)
 	connected := func(a *answer) (n int) {
@@ -402,6 +403,7 @@ func (c *traveller) create(ctx context.Context, target, key string) error {
 // removed and stopped, under load, and no client that follows the hints sees an error.
 func TestCluster_GrowsAndShrinksUnderLoad(t *testing.T) {
 	tier.Seconds(t)
+	t.Parallel()
 	e := fresh(t, 3)
 	newClient(t, e.urls[0]).post("/v1/znodes/load", "").want(201)
 	var mu sync.Mutex

@@ -561,6 +561,7 @@ func halfSent(t *testing.T, url, address, head string, n int) net.Conn {
 
 // A change of the members that no leader could be asked for ended after ten seconds with an unknown outcome.
 func TestRegression_Cluster_WithoutALeader_NothingIsDone(t *testing.T) {
+	t.Parallel()
 	leaderless := func(s *consensus.Status) { s.Leader, s.Role = state.NoServer, consensus.RoleNone }
 	_, url := serveReplaced(t, shared().nodes[0], changedStatus{shared().nodes[0].Server(), leaderless})
 	c := operator(t, url)
