@@ -176,6 +176,7 @@ func (c *Conn) Read(op Op) error {
 	}
 	// Only this goroutine adds writes, so the queue stays empty.
 	s.view.shards[c.shard].RLock()
+	c.watcher.CatchUp() // a client has the events of the changes that it sees
 	op.Read(&s.current)
 	s.view.shards[c.shard].RUnlock()
 	return nil
@@ -309,6 +310,7 @@ func (c *Conn) Applied(r *state.Result) {
 		h := &c.server.handler
 		h.closedElsewhere = slices.DeleteFunc(h.closedElsewhere, func(o *Conn) bool { return o == c })
 	}
+	c.watcher.CatchUp() // as in Read
 	write.Done(v, r)
 	for read, ok := c.dequeue(false); ok; read, ok = c.dequeue(false) {
 		read.Read(v)

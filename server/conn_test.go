@@ -60,7 +60,27 @@ func TestConn_Read_InPlaceOnlyWhenNothingPends(t *testing.T) {
 }
 
 func TestConn_Watch_EventBeforeWhatRevealsTheChange(t *testing.T) {
-	k := newKit(t, nil)
+	t.Run("few", func(t *testing.T) { eventBefore(t, newKit(t, nil)) })
+	t.Run("many", func(t *testing.T) { // and the goroutine that notifies them is at others
+		k := newKit(t, func(c *Config) { c.WatchFanout = 2 })
+		s := make(stuck)
+		defer close(s)
+		for range 2 {
+			if err := k.srv.watches.Add(k.srv.watches.NewWatcher(s), "/stuck", watch.Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k.srv.watches.Trigger(&znode.Event{Type: znode.EventDataChanged, Path: "/stuck"})
+		eventBefore(t, k)
+	})
+}
+
+// stuck is a watch.Sink that takes nothing until it is closed.
+type stuck chan struct{}
+
+func (s stuck) Notify(*watch.Notification) { <-s }
+
+func eventBefore(t *testing.T, k *kit) {
 	a, b := k.connect(), k.connect()
 	a.create("/x", "1")
 	k.log.drain()

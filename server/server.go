@@ -67,6 +67,7 @@ type Config struct {
 	Auth                 *auth.Authenticator // nil: ZooKeeper's defaults, and no super user
 	WatchLimit           int                 // paths one connection may watch; 0: watch.DefaultLimit
 	WatchBytes           int64               // that all watches may take; 0: watch.DefaultBytes
+	WatchFanout          int                 // watchers of a path that are many; 0: watch.DefaultFanout
 	Rates                Rates               // of each client
 	ChangesWindow        int64               // bytes of changes that are kept; 0: changes.DefaultWindow
 	SlowRequest          time.Duration       // from which on a request is slow; 0: none is
@@ -131,7 +132,7 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		cfg: cfg, logger: cfg.Logger, started: time.Now(),
-		watches:  watch.New(watch.Limit(cfg.WatchLimit), watch.Bytes(cfg.WatchBytes)),
+		watches:  watch.New(watch.Limit(cfg.WatchLimit), watch.Bytes(cfg.WatchBytes), watch.Fanout(cfg.WatchFanout)),
 		conns:    newConnections(),
 		Callers:  newCallers(cfg.Rates),
 		ends:     sessionEnds{waiting: map[znode.SessionID]map[*sessionEnd]struct{}{}},

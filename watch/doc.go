@@ -31,14 +31,19 @@
 //
 // # Concurrency
 //
-// The package starts no goroutine. Add, Remove, Contains, Drop and the reports
-// may be called from many goroutines at once. Trigger must be called by one
-// goroutine at a time, and not from within a Notify.
+// Add, Remove, Contains, Drop and the reports may be called from many goroutines
+// at once. Trigger must be called by one goroutine at a time, and not from within
+// a Notify.
 //
-// Trigger calls Notify synchronously, in the caller's goroutine, holding no lock
-// of this package: Notify may call Add, Remove or Drop. When Trigger returns, it
-// has delivered all its notifications, so successive Triggers reach every Sink
-// in their order. The watchers of one notification are in no particular order.
+// Trigger calls Notify in the caller's goroutine, holding a lock that only
+// CatchUp takes: Notify may call Add, Remove or Drop. With the option Fanout,
+// Trigger only takes the watchers of a path that has many, in a time that hardly
+// depends on their number; one-shot watches are gone at once, in all reports, too.
+// A goroutine, which ends when it has caught up, calls their Notify. If it is far
+// behind, Trigger waits for it. Watcher.CatchUp calls what one watcher is owed;
+// after that, the watcher has had all that Trigger was called with. In any case
+// a Sink gets each notification once, and in the order of Triggers; those for
+// different watchers are in no particular order.
 //
 // Add and Trigger order themselves only path by path: an Add that returned
 // before Trigger was called is seen by it, one that starts after Trigger
@@ -47,9 +52,9 @@
 // must order them itself: package server calls Add while it reads under the
 // shared side of its view lock, and Trigger under the exclusive side.
 //
-// When Drop overlaps a Trigger, that Trigger may still call the dropped
-// watcher's Notify after Drop has returned; no Trigger that starts later does.
+// When Drop overlaps a Trigger or its fan-out, the dropped watcher's Notify may
+// still be called after Drop has returned; no Trigger that starts later does.
 //
-// Locks: a shard's, then a watcher's; never two shards' at once. A slow Sink
-// delays Trigger's caller, therefore Notify must not block.
+// Locks: Watcher.telling, then a shard's, then Watcher.mu; never two shards' at
+// once. A slow Sink delays Trigger's caller, therefore Notify must not block.
 package watch

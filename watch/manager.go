@@ -66,6 +66,7 @@ type Manager struct {
 	seed     maphash.Seed
 	limit    int
 	maxBytes int64
+	fanout   int // watchers of a path from which on a goroutine notifies them; 0: never
 
 	shards    [shardCount]shard
 	armed     atomic.Int64         // (watcher, path) pairs, whatever their modes
@@ -74,6 +75,7 @@ type Manager struct {
 	recursive [depths]atomic.Int64 // recursive watches by the depth of their path
 
 	trigger trigger // for Trigger only, which runs in one goroutine at a time
+	backlog backlog
 }
 
 // Option changes a setting of New.
@@ -101,6 +103,7 @@ func Bytes(most int64) Option {
 // New returns a Manager without watches.
 func New(opts ...Option) *Manager {
 	m := &Manager{seed: maphash.MakeSeed(), limit: DefaultLimit, maxBytes: DefaultBytes}
+	m.backlog.room.L = &m.backlog.mu
 	for _, o := range opts {
 		o(m)
 	}
@@ -114,12 +117,14 @@ type Watcher struct {
 	owner *Manager
 
 	dataPaths atomic.Int64 // paths that it watches in the data table
-	mark      uint64       // the last round of Trigger that notified it; for Trigger only
-	hash      uint32
 
+	telling sync.Mutex // held while it is notified; protects mark
+	mark    uint64     // what it has been notified of; see trigger.number
+
+	hash    uint32
+	dropped bool       // protected by mu
 	mu      sync.Mutex // protects the fields below
-	dropped bool
-	bytes   int64 // that its watches take
+	bytes   int64      // that its watches take
 	paths   set[*entry, struct{}]
 }
 
@@ -241,7 +246,7 @@ func (m *Manager) removeLocked(s *shard, e *entry, w *Watcher, out modes) bool {
 	return true
 }
 
-// forget removes a path from the watcher's own index; the path's shard is locked.
+// forget removes a path from the watcher's own index; the path's shard is locked, or its entry no longer there.
 func (w *Watcher) forget(e *entry) {
 	bytes := bytesOf(e.path)
 	w.mu.Lock()

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -118,16 +119,34 @@ func TestManager_Model_RandomOperations(t *testing.T) {
 	}
 }
 
-func runModel(t *testing.T, seed uint64, steps int) {
+// TestManager_Model_Fanout does the same while a goroutine notifies those who share a path.
+func TestManager_Model_Fanout(t *testing.T) {
+	first := seed.Of(t)
+	for i := range uint64(20) {
+		if runModel(t, first+i, 4000, Fanout(2)); t.Failed() {
+			t.Fatalf("seed %d", first+i)
+		}
+	}
+}
+
+func runModel(t *testing.T, seed uint64, steps int, opts ...Option) {
 	const watchers = 12 // more than the slots of a set that may be full
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	paths := []string{"/", "/a", "/ab", "/a/b", "/a/b/c", "/a/bc", "/d", "/d/e", "/d/e/f/g"}
-	m, md := New(), &model{}
+	m, md := New(opts...), &model{}
 	sinks := make([]*recorder, watchers)
 	ws := make([]*Watcher, watchers)
 	for i := range ws {
 		sinks[i] = &recorder{}
 		ws[i] = m.NewWatcher(sinks[i])
+	}
+	wants := make([][]string, watchers)
+	compare := func(step, i int, last string) {
+		ws[i].CatchUp()
+		if got := sinks[i].take(); !slices.Equal(got, wants[i]) {
+			t.Errorf("step %d: watcher %d got %q, want %q; the last: %s", step, i, got, wants[i], last)
+		}
+		wants[i] = nil
 	}
 	for step := range steps {
 		who, path := rnd.IntN(watchers), paths[rnd.IntN(len(paths))]
@@ -144,6 +163,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 				t.Errorf("step %d: Remove(%d, %s, %d) = %v", step, who, path, kind, has)
 			}
 		case op == 11:
+			compare(step, who, "Drop")
 			m.Drop(ws[who])
 			md.cut(func(x modelWatch, _ bool) bool { return x.who == who })
 			ws[who] = m.NewWatcher(sinks[who])
@@ -154,16 +174,19 @@ func runModel(t *testing.T, seed uint64, steps int) {
 			}
 			m.Trigger(&ev)
 			want := md.trigger(ev)
-			for i, sink := range sinks {
-				if got := sink.take(); !slices.Equal(got, want[i]) {
-					t.Errorf("step %d: %s %s: watcher %d got %q, want %q",
-						step, ev.Type, ev.Path, i, got, want[i])
+			for i := range ws {
+				wants[i] = append(wants[i], want[i]...)
+				if m.fanout == 0 || rnd.IntN(4) == 0 { // else several are due
+					compare(step, i, fmt.Sprint(ev.Type, " ", ev.Path))
 				}
 			}
 		}
 		if t.Failed() {
 			return
 		}
+	}
+	for i := range ws {
+		compare(steps, i, "end")
 	}
 	checkCounters(t, m)
 	for _, w := range ws {

@@ -3,6 +3,7 @@ package watch
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zk-lite/zk-lite/znode"
 )
@@ -112,10 +113,19 @@ type Notification struct {
 	// watch is consumed in any case (ZooKeeper's NIOServerCnxn.process).
 	// Shared: do not modify.
 	ACL []znode.ACL
-	// Frame is a slot in which the first Sink may store the encoded event for
-	// the others, so that a thousand watchers of a znode encode it once. Only
-	// Notify may write it; its target is immutable afterwards.
-	Frame []byte
+
+	frame atomic.Pointer[[]byte]
+}
+
+// Frame returns the event as encode encodes it, once for all watchers. (Twice, if two ask at the same moment.)
+func (n *Notification) Frame(encode func(*Notification) []byte) []byte {
+	b := n.frame.Load()
+	if b == nil {
+		made := encode(n)
+		b = &made
+		n.frame.Store(b)
+	}
+	return *b
 }
 
 // Sink receives the notifications of one connection.
@@ -131,15 +141,17 @@ const maxKeptMatches = 1 << 16
 
 // trigger is the state of Manager.Trigger, used by one goroutine at a time.
 type trigger struct {
-	// round numbers the notifications; a Watcher marked with it has got the
-	// current one, through any table or ancestor.
-	round   uint64
-	matched []*Watcher // of this round; some may be in it twice
+	// number counts: each notification has a number of its own, the last, and before it one for each of its fanouts. A
+	// Watcher is marked with the last number that has reached it. It has been notified if that is one of the
+	// notification's, through any table or ancestor.
+	number  uint64
+	matched []*Watcher // of the current notification; some may be in it twice
+	fanouts []*fanout  // of it as well
 }
 
 // Trigger notifies all watchers that an edit of the tree concerns. It removes the
-// one-shot watches that fire, calls each watcher's Notify at most once for each
-// (type, path), and has finished when it returns: ev is not kept. It never fails.
+// one-shot watches that fire, and calls each watcher's Notify at most once for each
+// (type, path). It has finished when it returns, but for what Fanout allows. It never fails.
 func (m *Manager) Trigger(ev *znode.Event) {
 	if m.armed.Load() == 0 {
 		return
@@ -170,6 +182,10 @@ func (m *Manager) match(path string, table, consumed modes) {
 	e := s.paths.find(hash, path)
 	if e == nil || !e.has(table) {
 		return // a thousand child watches cost a setData nothing
+	}
+	if e.group != nil && m.fanout > 0 && e.group.in(table) >= m.fanout {
+		m.takeLocked(s, e, table, consumed)
+		return
 	}
 	t := &m.trigger
 	before := len(t.matched)
@@ -208,17 +224,16 @@ func (m *Manager) matchAncestors(path string) {
 // lock is held.
 func (m *Manager) deliver(typ znode.EventType, path string, zxid znode.Zxid, acl []znode.ACL) {
 	t := &m.trigger
-	if len(t.matched) == 0 {
+	if len(t.matched) == 0 && len(t.fanouts) == 0 {
 		return
 	}
-	t.round++
 	n := &Notification{Type: typ, Path: path, Zxid: zxid, ACL: acl}
+	start := t.number
+	t.leave(n, &m.backlog)
+	t.number++
 	for i, w := range t.matched {
 		t.matched[i] = nil // must not keep a connection alive
-		if w.mark != t.round {
-			w.mark = t.round
-			w.sink.Notify(n)
-		}
+		w.notify(n, start, t.number)
 	}
 	t.matched = t.matched[:0]
 	if cap(t.matched) > maxKeptMatches {

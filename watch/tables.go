@@ -1,6 +1,9 @@
 package watch
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // entry is one watched path, which the table and all its watchers share, with the watchers. Most paths have a single
 // watcher, which is kept in place; a group is made for the second. Its shard protects all but path and hash, which
@@ -19,19 +22,39 @@ type entry struct {
 type group struct {
 	members                set[*Watcher, modes]
 	data, child, recursive int32 // members in the data table, in the child table, and with a recursive watch
+	lasting                int32 // members with a watch that is not one-shot
+	lent                   bool  // a fanout has the members, too: they are copied before they change
 }
 
 func (g *group) count(k modes, by int32) {
+	g.lasting += by * int32(k.in(^oneShot))
 	g.data += by * int32(k.in(dataTable))
 	g.child += by * int32(k.in(childTable))
 	g.recursive += by * int32(k.in(hasRecursive))
 }
 
+// only reports whether all members have one-shot watches of these modes, and no others.
+func (g *group) only(k modes) bool {
+	return g.lasting == 0 && (k&hasData != 0 || g.data == 0) && (k&hasChild != 0 || g.child == 0)
+}
+
+// in returns how many members are in a table, or in both; hasRecursive selects the recursive watches.
+func (g *group) in(table modes) int {
+	switch table {
+	case hasRecursive:
+		return int(g.recursive)
+	case dataTable:
+		return int(g.data)
+	case childTable:
+		return int(g.child)
+	}
+	return g.members.n
+}
+
 // has reports whether any watcher of the path is in the table; hasRecursive selects the recursive watches.
 func (e *entry) has(table modes) bool {
-	if g := e.group; g != nil {
-		return table&hasData != 0 && g.data > 0 || table&hasChild != 0 && g.child > 0 ||
-			table == hasRecursive && g.recursive > 0
+	if e.group != nil {
+		return e.group.in(table) > 0
 	}
 	return e.modes&table != 0
 }
@@ -58,6 +81,9 @@ func (e *entry) set(w *Watcher, from, to modes) {
 		e.one, e.modes = nil, 0
 	}
 	g := e.group
+	if g != nil && g.lent {
+		g.members.slots, g.lent = slices.Clone(g.members.slots), false
+	}
 	switch {
 	case g == nil && to == 0:
 		e.one, e.modes = nil, 0

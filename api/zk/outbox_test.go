@@ -59,10 +59,10 @@ func TestConn_Notify_EncodesOnce(t *testing.T) {
 		conns[i].out.writing = true // only what waits is looked at
 		if err := m.Add(m.NewWatcher(counted(func(n *watch.Notification) {
 			conns[i].Notify(n)
-			if &n.Frame[0] != last {
-				last = &n.Frame[0]
+			if frame := n.Frame(nil); &frame[0] != last {
+				last = &frame[0]
 				made++
-				n.Frame[len(n.Frame)-1] = '!' // in what the others send, if they copy it
+				frame[len(frame)-1] = '!' // in what the others send, if they copy it
 			}
 		})), "/a", watch.Data); err != nil {
 			t.Fatal(err)

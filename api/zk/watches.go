@@ -138,14 +138,14 @@ func (r *request) catchUp(typ znode.EventType, path string) bool {
 // Notify implements server.Client: it sends an event, which is encoded once for all
 // connections.
 func (c *conn) Notify(n *watch.Notification) {
-	if n.Frame == nil {
-		n.Frame = appendEvent(nil, n.Zxid, n.Type, n.Path)
-	}
+	frame := n.Frame(encodeEvent)
 	if b, ok := c.out.begin(); ok {
 		c.out.stats.sent()
-		c.out.commit(append(b, n.Frame...), true)
+		c.out.commit(append(b, frame...), true)
 	}
 }
+
+func encodeEvent(n *watch.Notification) []byte { return appendEvent(nil, n.Zxid, n.Type, n.Path) }
 
 // appendEvent appends a notification's frame.
 func appendEvent(b []byte, zxid znode.Zxid, typ znode.EventType, path string) []byte {

@@ -154,7 +154,7 @@ func (m *machine) boot() error {
 		return fmt.Errorf("storage of server %d: %w", m.i, err)
 	}
 	l.srv = server.New(server.Config{
-		ID: state.ServerID(m.i), Tick: tick, MinSessionTimeout: minTimeout,
+		ID: state.ServerID(m.i), Tick: tick, MinSessionTimeout: minTimeout, WatchFanout: 2,
 		MaxSessionTimeout: maxTimeout, Grace: grace, Logger: logger, ExtendedTypes: true,
 		Reap:          server.ReapConfig{Interval: reapInterval},
 		ChangesWindow: w.opt.changes,
