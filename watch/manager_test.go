@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -250,4 +251,32 @@ func TestManager_Trigger_AllowsCallsFromNotify(t *testing.T) {
 		t.Errorf("%d notifications, want 2: re-armed once, then dropped", r.n)
 	}
 	checkCounters(t, m)
+}
+
+// A change looks at the paths above it that have a recursive watch at their depth, and at no other, however many watches
+// there are: Trigger returns although all other shards are locked.
+func TestManager_Recursive_CostsByDepth(t *testing.T) {
+	m, got := New(), &recorder{}
+	w, others := m.NewWatcher(got), m.NewWatcher(discard{})
+	const changes = "/a/b/c/d/e"
+	for i := range 20_000 {
+		mustAdd(t, m, others, fmt.Sprintf("/x%d", i), Recursive)
+		mustAdd(t, m, others, fmt.Sprintf("/x/y/z%d", i), Recursive)
+	}
+	mustAdd(t, m, w, "/a/b/c", Recursive)
+	looked := map[*shard]bool{}
+	for _, path := range []string{"/a", "/a/b/c", changes} { // none is at the depths of / and /a/b
+		s, _ := m.shard(path)
+		looked[s] = true
+	}
+	for i := range m.shards {
+		if s := &m.shards[i]; !looked[s] {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+		}
+	}
+	m.Trigger(changed(changes))
+	if want := []string{"NodeDataChanged " + changes}; !slices.Equal(got.take(), want) {
+		t.Errorf("want %q", want)
+	}
 }
