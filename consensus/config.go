@@ -60,7 +60,11 @@ type Config struct {
 const (
 	trailingLogs  = 4096 // entries kept behind a snapshot, for slow followers
 	trailingBytes = 64 << 20
-	snapshotBytes = 256 << 20
+	// snapshotBytes is the least log that is worth a snapshot, however few commands it has; for a larger state it is
+	// the size of the last snapshot, or this share of the state's memory, where that is more. A share of four asks for
+	// as many snapshots as SnapshotCommands does of sets of 100 bytes.
+	snapshotBytes = 32 << 20
+	snapshotShare = 4
 	// snapshotMemory is how much memory of the state is worth as many commands again before a snapshot. To write a
 	// large state every 100,000 commands took a sixth of the processors' time while znodes were created.
 	snapshotMemory = 64 << 20

@@ -24,9 +24,9 @@ type fsm struct {
 
 	members  uint64      // machine.MembersChanged, when last looked at
 	level    state.Level // that is kept for the next start
-	commands int         // applied since the last snapshot was asked for
-	bytes    int
-	digest   bool // take a digest after this entry
+	commands int64       // applied since the last snapshot was asked for
+	bytes    int64       // of the log, in which they are
+	digest   bool        // take a digest after this entry
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
@@ -68,7 +68,7 @@ func (f *fsm) apply(l *raft.Log) error {
 	obs := observer{f.n.cfg.Handler, f}
 	switch l.Type {
 	case raft.LogCommand:
-		f.bytes += len(l.Data)
+		f.bytes += int64(len(l.Data))
 		if err := f.machine.Apply(l.Index, l.Term, l.Data, obs); err != nil {
 			return err
 		}
@@ -150,10 +150,12 @@ func (o observer) Gap(origin state.Origin, want uint64) {
 func (f *fsm) Restore(in io.ReadCloser) error {
 	defer in.Close()
 	start := time.Now()
-	m, err := state.ReadSnapshot(in)
+	r := &counted{Reader: in}
+	m, err := state.ReadSnapshot(r)
 	if err != nil {
 		return err
 	}
+	f.n.snapshots.size.Store(r.bytes)
 	if err := m.Level().Spoken(); err != nil {
 		f.broken = true
 		f.n.fatal(err)

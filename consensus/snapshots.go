@@ -3,6 +3,7 @@ package consensus
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -21,15 +22,15 @@ type snapshots struct {
 	n      *Node
 	wanted chan struct{} // capacity 1
 	last   atomic.Int64  // when the newest was written, in seconds since the epoch; 0: there is none
+	size   atomic.Int64  // of the last one written or restored, in bytes
 	failed atomic.Int64
 	fault  atomic.Pointer[string] // why the last attempt failed; nil: it did not
 }
 
-// wantSnapshot asks raft for a snapshot once enough has been applied. raft's
-// own count is of entries, which hold from one to thousands of commands.
+// wantSnapshot asks raft for a snapshot once one pays. raft's own count is of entries, which hold from one to
+// thousands of commands.
 func (f *fsm) wantSnapshot() {
-	enough := int64(f.n.cfg.SnapshotCommands) * (1 + f.machine.Memory()/snapshotMemory)
-	if int64(f.commands) < enough && f.bytes < snapshotBytes {
+	if !f.snapshotPays(f.machine.Memory()) {
 		return
 	}
 	f.commands, f.bytes = 0, 0
@@ -37,6 +38,14 @@ func (f *fsm) wantSnapshot() {
 	case f.n.snapshots.wanted <- struct{}{}:
 	default: // one is being taken
 	}
+}
+
+// snapshotPays reports whether enough has been applied, by commands or by bytes: a multi is one command, and may load
+// a megabyte. A snapshot then writes about as many bytes as the log since the last one, at most.
+func (f *fsm) snapshotPays(memory int64) bool {
+	commands := int64(f.n.cfg.SnapshotCommands) * (1 + memory/snapshotMemory)
+	bytes := max(snapshotBytes, memory/snapshotShare, f.n.snapshots.size.Load())
+	return f.commands >= commands || f.bytes >= bytes
 }
 
 // run takes a snapshot whenever the FSM wants one.
@@ -132,10 +141,31 @@ func (s *snapshot) persist(sink raft.SnapshotSink) error {
 			return fmt.Errorf("waiting for the log: %w", err)
 		}
 	}
-	if err := s.state.Write(sink); err != nil {
+	w := &counted{Writer: sink}
+	if err := s.state.Write(w); err != nil {
 		return err
 	}
+	s.n.snapshots.size.Store(w.bytes)
 	return sink.Close()
+}
+
+// counted counts the bytes of a snapshot that is written or read.
+type counted struct {
+	io.Writer
+	io.Reader
+	bytes int64
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.bytes += int64(n)
+	return n, err
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.bytes += int64(n)
+	return n, err
 }
 
 // Release implements raft.FSMSnapshot.

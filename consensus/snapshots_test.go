@@ -1,12 +1,15 @@
 package consensus
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
 	"github.com/zk-lite/zk-lite/internal/testkit/wait"
+	"github.com/zk-lite/zk-lite/znode"
 )
 
 // A snapshot that cannot be written is reported until one can; the time of the newest is known after a restart.
@@ -43,5 +46,65 @@ func TestSnapshots_FaultAndTime(t *testing.T) {
 	e.mustStart(0)
 	if now := e.nodes[0].Node.snapshots.last.Load(); now < last {
 		t.Errorf("the newest snapshot is of %d, and was of %d", now, last)
+	}
+}
+
+// A multi is one command to snapCount. A bulk load in multis left a log of any length to be replayed.
+func TestSnapshots_BulkLoad_IsWorthOne(t *testing.T) {
+	tier.Seconds(t)
+	t.Parallel()
+	e := newTestEnsemble(t, 1, nil)
+	multi := &state.Command{Op: state.OpMulti}
+	e.must(0, "/a")
+	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<10)
+	for range 32 {
+		multi.Ops = append(multi.Ops, state.Command{Op: state.OpSetData, Path: "/a", Data: data, Version: znode.AnyVersion})
+	}
+	load := func() {
+		t.Helper()
+		if o := e.await("a multi", e.propose(0, multi)); o.Code != znode.OK {
+			t.Fatalf("a multi: %v, want OK", o.Code)
+		}
+	}
+	size := int64(len(multi.Ops) * len(data))
+	for range snapshotBytes/size - 1 {
+		load()
+	}
+	if last := e.nodes[0].Node.snapshots.last.Load(); last != 0 {
+		t.Fatal("a snapshot was written before the log had snapshotBytes")
+	}
+	load()
+	load()
+	wait.Until(t, "a snapshot is written", func() bool { return e.nodes[0].Node.snapshots.last.Load() > 0 })
+	if e.nodes[0].Node.snapshots.size.Load() == 0 {
+		t.Error("the size of the snapshot is not known")
+	}
+}
+
+// The larger the state, the more log is worth a snapshot; snapCount counts commands as ever.
+func TestSnapshotPays(t *testing.T) {
+	const none, mib = 0, int64(1) << 20
+	f := &fsm{n: &Node{cfg: Config{SnapshotCommands: 1000}, snapshots: &snapshots{}}}
+	for _, c := range []struct {
+		commands, bytes, memory, last int64
+		pays                          bool
+	}{
+		{999, none, none, none, false},
+		{1000, none, none, none, true},
+		{1000, none, 64 * mib, none, false}, // counted for each 64 MiB
+		{2000, none, 64 * mib, none, true},
+		{1, 32*mib - 1, none, none, false},
+		{1, 32 * mib, none, none, true},
+		{1, 32 * mib, 100 * mib, 10 * mib, true},
+		{1, 32 * mib, 100 * mib, 90 * mib, false}, // of data that cannot be compressed
+		{1, 90 * mib, 100 * mib, 90 * mib, true},
+		{1, 255 * mib, 1024 * mib, 90 * mib, false},
+		{1, 256 * mib, 1024 * mib, 90 * mib, true},
+	} {
+		f.commands, f.bytes = c.commands, c.bytes
+		f.n.snapshots.size.Store(c.last)
+		if got := f.snapshotPays(c.memory); got != c.pays {
+			t.Errorf("%+v: %v, want %v", c, got, c.pays)
+		}
 	}
 }

@@ -80,10 +80,11 @@ const (
 // The server's defaults: app/config, consensus and raftlog have them.
 const (
 	snapCount, snapshots   = 100_000, 3
-	logSnapshot, logBehind = 256 * mib, 64 * mib // the log before a snapshot, and after it
-	snapshotMemory         = 64 * mib            // of the state, that is worth as many writes again before a snapshot
-	segments               = 2 * 64 * mib        // the one in use, and the next
-	wantedFree             = 1 << 30             // by ZkLiteDiskNearlyFull, and two snapshots
+	logSnapshot, logBehind = 32 * mib, 64 * mib // the least log before a snapshot, and the log after it
+	snapshotMemory         = 64 * mib           // of the state, that is worth as many writes again before a snapshot
+	snapshotShare          = 4                  // of the state, that is as much log before a snapshot
+	segments               = 2 * 64 * mib       // the one in use, and the next
+	wantedFree             = 1 << 30            // by ZkLiteDiskNearlyFull, and two snapshots
 )
 
 // Check returns which part of a load is impossible, and what would be possible.
@@ -120,7 +121,8 @@ func (l *Load) Estimate() (e Estimate) {
 
 	e.Snapshot = l.Znodes*(snapshotPerZnode+Path+l.Bytes) + l.Sessions*snapshotPerSession
 	e.LogPerSet = logPerWrite + Path + l.Bytes
-	snapshotAfter := min(snapCount*(1+e.Tree/snapshotMemory)*e.LogPerSet, logSnapshot)
+	snapshotAfter := min(snapCount*(1+e.Tree/snapshotMemory)*e.LogPerSet,
+		max(logSnapshot, e.Tree/snapshotShare, e.Snapshot))
 	e.Log = snapshotAfter + logBehind + segments
 	e.Disk = e.Log + (snapshots+1)*e.Snapshot + wantedFree + 2*e.Tree
 	logRate := l.Writes * float64(e.LogPerSet)
