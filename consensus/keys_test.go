@@ -183,7 +183,7 @@ func TestKeys_MemberWithAnothersNumber_IsRefused(t *testing.T) {
 	e := newKeyed(t, 3)
 	e.must(0, "/a")
 	e.waitBound(0, 1, 2)
-	for kind := mux.KindRaft; kind <= mux.KindAppend; kind++ {
+	for _, kind := range []mux.Kind{mux.KindRaft, mux.KindStream, mux.KindControl, mux.KindAppend, mux.KindSnapshot} {
 		if err := e.dialAs(1, kind, 1); err != nil {
 			t.Errorf("a %v connection: %v", kind, err)
 		}
@@ -212,7 +212,7 @@ func TestKeys_Remove_Revokes(t *testing.T) {
 			return !bound && !open
 		})
 	}
-	for _, kind := range []mux.Kind{mux.KindRaft, mux.KindStream, mux.KindAppend} {
+	for _, kind := range []mux.Kind{mux.KindRaft, mux.KindStream, mux.KindAppend, mux.KindSnapshot} {
 		if err := e.dialAs(gone, kind, uint64(gone)); err == nil && gone != 0 {
 			t.Errorf("its key is still good for a %v connection", kind)
 		}

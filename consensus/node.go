@@ -117,7 +117,7 @@ func (n *Node) assemble(lastLife, incarnation uint64, imported *seed.Seed) {
 	}
 	n.check = selfcheck.New(checks)
 	n.transport = transport.New(transport.Config{
-		Mux: n.mux, LocalID: self, Log: cfg.Storage.Log, Logger: n.logger,
+		Mux: n.mux, LocalID: self, Log: cfg.Storage.Log, Dir: cfg.Storage.Dir, Logger: n.logger,
 		RaftLogger:  raftlogger.New(n.ctx, n.logger, raftlogger.Net),
 		PersistTerm: func() { n.disk.PersistTerm() },
 		Options: transport.Options{

@@ -1,11 +1,13 @@
 package transport
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"os"
 	"sync"
 	"testing"
@@ -173,6 +175,8 @@ type clusterOptions struct {
 	// transport replaces what raft gets; nil: the Transport.
 	transport func(s *server) raft.Transport
 	witness   *witness
+	// dialled changes a connection that a server has dialled.
+	dialled func(s *server, c net.Conn) net.Conn
 }
 
 func testConfig(id uint64) *raft.Config {
@@ -213,7 +217,14 @@ func newCluster(t *testing.T, opt clusterOptions) *cluster {
 func (c *cluster) start(s *server, bootstrap *raft.Configuration) {
 	s.mu.Lock()
 	s.store = s.disk.open()
-	s.mux = mux.New(mux.Config{Listener: c.f.Listen(s.addr), Dial: c.f.Dialer(s.addr)})
+	dial := c.f.Dialer(s.addr)
+	s.mux = mux.New(mux.Config{Listener: c.f.Listen(s.addr), Dial: func(ctx context.Context, to string) (net.Conn, error) {
+		conn, err := dial(ctx, to)
+		if err == nil && c.opt.dialled != nil {
+			conn = c.opt.dialled(s, conn)
+		}
+		return conn, err
+	}})
 	s.mux.SetIdentity(testEnsemble, s.id)
 	logger := slog.New(slog.DiscardHandler)
 	if os.Getenv("PEER_TEST_LOG") != "" {

@@ -3,8 +3,8 @@
 // It keeps no log and decides no membership, and leaves terms, votes and the comparison of logs to raft.
 // Package consensus alone imports it.
 //
-// Transport decorates raft.NetworkTransport, which carries votes and snapshots; AppendEntries has
-// connections and an encoding of its own (package appendrpc). Four faults of hashicorp/raft are repaired
+// Transport decorates raft.NetworkTransport, which carries votes; AppendEntries has connections and an
+// encoding of its own (package appendrpc), and so have snapshots (outgoing.go, incoming.go). Four faults of hashicorp/raft are repaired
 // here, and the repairs cannot be switched off: heartbeats take raft's main loop (the fast path changes
 // term and state beside that loop, and can make replicas diverge); pipelining is refused (it can wedge
 // after one failed write, and its answers would bypass AppendEntries); a snapshot that arrives late is
@@ -26,9 +26,9 @@
 //
 // # Concurrency
 //
-// New starts the pump between the NetworkTransport and raft's main loop, a goroutine that accepts append
-// connections and, unless switched off, the failure detector. There is one goroutine more per append
-// connection and, on a leader, one pusher per follower. An answer that is delayed, a vote that is asked
+// New starts the pump between the NetworkTransport and raft's main loop, two goroutines that accept the
+// connections of appends and snapshots and, unless switched off, the failure detector. There is one
+// goroutine more per such connection and, on a leader, one pusher per follower. An answer that is delayed, a vote that is asked
 // for or given, and a snapshot that arrives have one for their duration. Close ends them all and waits.
 //
 // Promised: RPCs of one connection reach raft in the order of their arrival. Not promised: any
@@ -36,8 +36,8 @@
 // follower delays only its own pusher. Close waits for a disk write on which an answer waits, so a
 // store whose disk hangs has to be failed or closed first.
 //
-// There are five locks: pusher.mu, detector.mu, retrier.mu, snapshotReceivers.mu and raftLink.mu, which
-// protects the start of goroutines. None is held while another is taken, except that a pusher starts
+// There are seven locks: pusher.mu, detector.mu, retrier.mu, snapshotReceivers.mu, pacer.mu, incoming.mu and
+// raftLink.mu, which protects the start of goroutines. None is held while another is taken, except that a pusher starts
 // (raftLink.mu) under pusher.mu. None is held over network, disk or raft's main loop. The token of
-// snapshotGuard is held while raft writes or installs a snapshot.
+// snapshotGuard is held while raft writes or installs a snapshot, and incoming.turn before it.
 package transport

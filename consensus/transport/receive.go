@@ -36,14 +36,14 @@ func (t *Transport) pump() {
 	}
 }
 
-// acceptAppends serves each append connection of a leader on a goroutine of its own.
-func (t *Transport) acceptAppends() {
+// accept serves each connection of a kind on a goroutine of its own.
+func (t *Transport) accept(kind mux.Kind, serve func(*mux.Conn)) {
 	for {
-		c, err := t.mux.Accept(mux.KindAppend)
+		c, err := t.mux.Accept(kind)
 		if err != nil {
 			return
 		}
-		if !t.run(func() { t.serveAppends(c) }) {
+		if !t.run(func() { serve(c) }) {
 			_ = c.Close()
 			return
 		}

@@ -80,6 +80,14 @@ func (r *retrier) wait(id raft.ServerID, term uint64) (again bool) {
 	return false
 }
 
+// may reports whether a request of term to a follower still makes sense.
+func (r *retrier) may(id raft.ServerID, term uint64) bool {
+	r.mu.Lock()
+	stopped := term <= r.stopped
+	r.mu.Unlock()
+	return !stopped && r.leads(id, term)
+}
+
 // leads reports whether this server leads in term and the other one belongs to the ensemble.
 func (r *retrier) leads(id raft.ServerID, term uint64) bool {
 	x := r.link.raft.Load()

@@ -151,7 +151,7 @@ func (t *Transport) InstallSnapshot(
 	req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
 	t.receivers.sending(id, req.Term)
-	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
+	err := (&outgoing{t: t, id: id, target: target, req: req, data: data}).send(resp)
 	if err == nil {
 		err = t.checkTerm(resp.Term)
 	}

@@ -49,6 +49,8 @@ type Config struct {
 	// PersistTerm returns when raft's term and vote are on the disk. It is called before any message of raft's
 	// in its term leaves this server. Nil means that they always are.
 	PersistTerm func()
+	// Dir has the snapshot that is being received. Empty means the system's directory of temporary files.
+	Dir string
 	// Timeout replaces DefaultTimeout when it is positive.
 	Timeout time.Duration
 	// RaftLogger gets the log lines of raft.NetworkTransport. Nil means none.
@@ -67,12 +69,15 @@ type Transport struct {
 
 	// set at construction
 	mux       *mux.Mux
+	timeout   time.Duration
 	appends   *appendrpc.Client
 	push      *pusher   // nil: switched off
 	overlap   *overlap  // nil: switched off
 	failover  *detector // nil: switched off
 	retry     *retrier
 	snapshots *snapshotGuard
+	incoming  *incoming
+	pace      pacer // of all snapshots that are sent
 	receivers snapshotReceivers
 	repeats   repeats.Filter
 }
@@ -100,11 +105,12 @@ func New(cfg Config) *Transport {
 			logger: cfg.Logger, persistTerm: cfg.PersistTerm,
 			rpcs: make(chan raft.RPC), done: make(chan struct{}),
 		},
-		mux:     cfg.Mux,
+		mux: cfg.Mux, timeout: cfg.Timeout,
 		appends: appendrpc.NewClient(appendDialer(cfg.Mux, cfg.Timeout), cfg.Timeout),
 	}
 	t.retry = newRetrier(&t.raftLink)
 	t.snapshots = newSnapshotGuard(&t.raftLink, cfg.Log)
+	t.incoming = newIncoming(t, cfg.Dir)
 	if !cfg.NoPush {
 		t.push = newPusher(&t.raftLink, t.appends.Notify)
 	}
@@ -119,7 +125,8 @@ func New(cfg Config) *Transport {
 		t.run(t.failover.loop)
 	}
 	t.run(t.pump)
-	t.run(t.acceptAppends)
+	t.run(func() { t.accept(mux.KindAppend, t.serveAppends) })
+	t.run(func() { t.accept(mux.KindSnapshot, t.incoming.serve) })
 	return t
 }
 
@@ -133,6 +140,7 @@ func (t *Transport) Close() error {
 	t.stop()
 	err := t.NetworkTransport.Close()
 	t.wg.Wait()
+	t.incoming.close()
 	return err
 }
 

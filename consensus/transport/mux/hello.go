@@ -20,13 +20,15 @@ const (
 	KindControl Kind = 3 // bootstrap, joining, questions; allowed before an ensemble exists
 	KindAppend  Kind = 4 // raft's AppendEntries
 	KindHTTP    Kind = 5 // requests of one server's HTTP server to another's
+
+	KindSnapshot Kind = 6 // raft's snapshots, which 1.0 takes on KindRaft
 )
 
 // NoServer is no server's id: the sender has none yet, or it does not care which server it reaches.
 const NoServer uint64 = 255
 
 // kinds bounds the arrays indexed by Kind.
-const kinds = 6
+const kinds = 7
 
 // String is the name of k in messages for people.
 func (k Kind) String() string {
@@ -41,14 +43,16 @@ func (k Kind) String() string {
 		return "append"
 	case KindHTTP:
 		return "HTTP"
+	case KindSnapshot:
+		return "snapshot"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-func (k Kind) valid() bool { return k >= KindRaft && k <= KindHTTP }
+func (k Kind) valid() bool { return k >= KindRaft && k <= KindSnapshot }
 
 // raft reports whether raft's RPCs travel on it: its end may be that of the leader.
-func (k Kind) raft() bool { return k == KindRaft || k == KindAppend }
+func (k Kind) raft() bool { return k == KindRaft || k == KindAppend || k == KindSnapshot }
 
 // The hello, all numbers big-endian:
 //
@@ -147,7 +151,7 @@ func decodeHelloBody(b []byte) (hello, error) {
 	copy(h.ensemble[:], b[1:17])
 	if !h.kind.valid() {
 		return hello{}, refuse(RefusedMalformed,
-			"connection of unknown %v, want raft (1), stream (2), control (3), append (4) or HTTP (5)", h.kind)
+			"connection of unknown %v, want raft (1), stream (2), control (3), append (4), HTTP (5) or snapshot (6)", h.kind)
 	}
 	return h, nil
 }

@@ -132,7 +132,7 @@ func TestMux_Hello_LogsOnlyWhatMatters(t *testing.T) {
 }
 
 func TestMux_CutRaft_BothDirections(t *testing.T) {
-	for _, kind := range []Kind{KindRaft, KindAppend} {
+	for _, kind := range []Kind{KindRaft, KindAppend, KindSnapshot} {
 		t.Run(kind.String(), func(t *testing.T) { testCutRaft(t, kind) })
 	}
 }
