@@ -39,6 +39,7 @@
 //	go run ./bench -suite reconnect -sessions 10000
 //	go run ./bench -suite overload -short -zookeeper 3.9.5 -out -
 //	go run ./bench -suite growth -rows steady -duration 1h   # memory and latency at half load
+//	go run ./bench -suite growth -rows snapshot   # a million znodes: memory, snapshots, restarts
 //	go run ./bench -suite growth -rows feed -duration 30s -warm-up 5s   # followers of changes
 //
 // # Concurrency

@@ -31,7 +31,7 @@ const (
 )
 
 // snapshot compares the latencies of writes with and without snapshots of a large
-// tree being taken.
+// tree being taken, and measures the memory and the restarts of that tree.
 func (g *growth) snapshot(ctx context.Context) error {
 	var told []string
 	for _, every := range []int{never, snapshotEvery} {
@@ -68,7 +68,8 @@ func (g *growth) delayed(ctx context.Context, every int) (string, error) {
 	latencies := fmt.Sprintf("p50 %s, p99 %s, p99.9 %s, longest %s", report.Time(l.P50.Duration()),
 		report.Time(l.P99.Duration()), report.Time(l.P999.Duration()), report.Time(l.Max.Duration()))
 	if every == never {
-		return "with no snapshot " + latencies, nil
+		return fmt.Sprintf("with no snapshot %s, %s MB resident in the largest server", latencies,
+			report.Count(float64(figureOf(0, r, &r.Total).Memory/1e6))), nil
 	}
 	all := written(e)[len(before):]
 	if len(all) == 0 {
@@ -77,6 +78,9 @@ func (g *growth) delayed(ctx context.Context, every int) (string, error) {
 	longest := time.Duration(0)
 	for _, took := range all {
 		longest = max(longest, took)
+	}
+	if err := g.restarts(ctx, e); err != nil {
+		return "", err
 	}
 	return fmt.Sprintf("with %d snapshots (on three servers, %s the longest) %s", len(all),
 		report.Time(longest), latencies), nil
