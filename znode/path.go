@@ -75,3 +75,51 @@ func Join(parent, name string) string {
 	}
 	return parent + "/" + name
 }
+
+// paths is a set of paths, which most often has one: a map takes 300 bytes.
+type paths struct {
+	one  string              // not in more; empty: there is none
+	more map[string]struct{} // nil: there have been no others
+}
+
+func (p paths) len() int {
+	if p.one == "" {
+		return len(p.more)
+	}
+	return 1 + len(p.more)
+}
+
+// all yields the paths, in no particular order.
+func (p paths) all(yield func(string) bool) {
+	if p.one != "" && !yield(p.one) {
+		return
+	}
+	for path := range p.more {
+		if !yield(path) {
+			return
+		}
+	}
+}
+
+// with returns the set with a path that is not in it. The old one may no longer be used.
+func (p paths) with(path string) paths {
+	switch {
+	case p.one == "":
+		p.one = path
+	case p.more == nil:
+		p.more = map[string]struct{}{path: {}}
+	default:
+		p.more[path] = struct{}{}
+	}
+	return p
+}
+
+// without returns the set without a path. The old one may no longer be used.
+func (p paths) without(path string) paths {
+	if p.one == path {
+		p.one = ""
+	} else if delete(p.more, path); len(p.more) == 0 {
+		p.more = nil
+	}
+	return p
+}

@@ -103,22 +103,22 @@ func (t *Tree) Descendants(path string, ids []ID) (int, Error) {
 // prefix, in no particular order.
 func (t *Tree) Ephemerals(owner SessionID, prefix string) []string {
 	set := t.ephemerals[owner]
-	paths := make([]string, 0, len(set))
-	for path := range set {
+	list := make([]string, 0, set.len())
+	for path := range set.all {
 		if strings.HasPrefix(path, prefix) {
-			paths = append(paths, path)
+			list = append(list, path)
 		}
 	}
-	return paths
+	return list
 }
 
 // EphemeralCount is how many ephemerals a session owns.
-func (t *Tree) EphemeralCount(owner SessionID) int { return len(t.ephemerals[owner]) }
+func (t *Tree) EphemeralCount(owner SessionID) int { return t.ephemerals[owner].len() }
 
 // EphemeralOwners calls visit for every session that owns ephemerals.
 func (t *Tree) EphemeralOwners(visit func(owner SessionID, count int)) {
 	for owner, set := range t.ephemerals {
-		visit(owner, len(set))
+		visit(owner, set.len())
 	}
 }
 
@@ -133,7 +133,7 @@ type Size struct {
 func (t *Tree) Size() Size {
 	s := Size{Znodes: t.index.count, Bytes: t.dataBytes}
 	for _, set := range t.ephemerals {
-		s.Ephemerals += len(set)
+		s.Ephemerals += set.len()
 	}
 	return s
 }

@@ -20,7 +20,7 @@ const (
 type Tree struct {
 	index      index
 	acls       aclTable
-	ephemerals map[SessionID]map[string]struct{} // owner -> paths
+	ephemerals map[SessionID]paths // by their owners
 	containers map[string]struct{}
 	ttls       map[string]struct{}
 	quotas     map[string]quotaLimits // quota'd path -> limits
@@ -56,7 +56,7 @@ func emptyTree() *Tree {
 	return &Tree{
 		index:      newIndex(),
 		acls:       newACLTable(),
-		ephemerals: map[SessionID]map[string]struct{}{},
+		ephemerals: map[SessionID]paths{},
 		containers: map[string]struct{}{},
 		ttls:       map[string]struct{}{},
 		quotas:     map[string]quotaLimits{},
@@ -97,12 +97,7 @@ func (t *Tree) enter(n *node) {
 	t.dataBytes += int64(len(path) + n.size())
 	switch {
 	case n.isEphemeral():
-		set := t.ephemerals[n.owner()]
-		if set == nil {
-			set = map[string]struct{}{}
-			t.ephemerals[n.owner()] = set
-		}
-		set[strings.Clone(path)] = struct{}{} // n.path() would keep the data alive
+		t.ephemerals[n.owner()] = t.ephemerals[n.owner()].with(strings.Clone(path)) // path would keep the data alive
 	case n.isContainer():
 		t.containers[strings.Clone(path)] = struct{}{}
 	case n.isTTL():
@@ -151,9 +146,9 @@ func (t *Tree) unlink(n *node) {
 	t.dataBytes -= int64(len(path) + n.size())
 	switch {
 	case n.isEphemeral():
-		set := t.ephemerals[n.owner()]
-		delete(set, path)
-		if len(set) == 0 {
+		if set := t.ephemerals[n.owner()].without(path); set.len() > 0 {
+			t.ephemerals[n.owner()] = set
+		} else {
 			delete(t.ephemerals, n.owner())
 		}
 	case n.isContainer():
