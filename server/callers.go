@@ -90,6 +90,22 @@ func (t *Callers) sweep(now time.Time) {
 	maps.DeleteFunc(t.all, func(_ string, x *caller) bool { return x.uses == 0 && x.isPaid(now) })
 }
 
+// places are a connection's among the others that ask for something.
+type places struct {
+	turn  turn
+	share fair.Member // of what may be pending
+}
+
+// busy returns c's places. Only its reading goroutine may call it.
+func (c *Conn) busy() *places {
+	if c.places == nil {
+		c.places = new(places)
+		c.places.turn.member.Join(&c.caller.turn)
+		c.places.share.Join(&c.caller.room)
+	}
+	return c.places
+}
+
 // turn is a connection's place among those that want to execute requests. It belongs to the connection's reading
 // goroutine.
 type turn struct {
@@ -103,7 +119,7 @@ type turn struct {
 // its turn until Rest, or until it has had it for long enough and others wait. Writes, and reads that wait for one, end
 // it. Only the connection's reading goroutine may call it.
 func (c *Conn) Work() {
-	turns, t := c.server.Callers.turns, &c.turn
+	turns, t := c.server.Callers.turns, &c.busy().turn
 	if t.has {
 		if t.served++; !turns.Waits() || time.Since(t.since) < fair.Slice {
 			return
@@ -118,16 +134,16 @@ func (c *Conn) Work() {
 // Rest ends the turn of a connection that executes nothing for now, such as one that waits for its client. Only the
 // connection's reading goroutine may call it.
 func (c *Conn) Rest() {
-	if t := &c.turn; t.has {
-		t.has = false
-		c.server.Callers.turns.Give(&t.member, t.served)
+	if p := c.places; p != nil && p.turn.has {
+		p.turn.has = false
+		c.server.Callers.turns.Give(&p.turn.member, p.turn.served)
 	}
 }
 
 // from is from whom the commands of c are.
 func (c *Conn) from() forward.From {
 	_, timeout := c.Session()
-	return forward.From{Member: &c.share, Patience: timeout}
+	return forward.From{Member: &c.busy().share, Patience: timeout}
 }
 
 // from is from whom a command of the client with these identities is, which waits until ctx's deadline at most. done
@@ -200,8 +216,9 @@ func (c *Conn) Pace(bytes int, gone <-chan struct{}) bool {
 		return true
 	}
 	c.Rest()
-	c.turn.member.Waited += wait
-	c.noteHeld(&c.turn.member)
+	m := &c.busy().turn.member
+	m.Waited += wait
+	c.noteHeld(m)
 	touch := time.NewTicker(c.server.cfg.Tick)
 	defer touch.Stop()
 	over := time.NewTimer(wait)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/zk-lite/zk-lite/consensus/forward"
 	"github.com/zk-lite/zk-lite/consensus/state"
-	"github.com/zk-lite/zk-lite/internal/fair"
 	"github.com/zk-lite/zk-lite/internal/fault"
 	"github.com/zk-lite/zk-lite/internal/fifo"
 	"github.com/zk-lite/zk-lite/watch"
@@ -74,15 +73,14 @@ type Conn struct {
 
 	// The reading goroutine's own.
 	caller *caller
-	turn   turn
-	share  fair.Member // of what may be pending
+	places *places // nil: it has asked for nothing since it was idle
 
 	mu sync.Mutex // protects the fields below
 	// queue holds the requests that wait: its head is always a write, whose
 	// result is awaited; reads come after the write they must follow.
 	queue   fifo.Queue[request]
 	bytes   int        // weights of the requests in the queue
-	room    *sync.Cond // on mu: the queue has room again, or closed
+	room    *sync.Cond // on mu: the queue has room again, or closed; nil: no one has waited for that
 	session znode.SessionID
 	timeout time.Duration
 	local   bool // the session is known to this server alone
@@ -100,19 +98,22 @@ func (s *Server) NewConn(client Client, identities []znode.ID) *Conn {
 
 func newConn(s *Server, client Client, identities []znode.ID, readOnly bool) *Conn {
 	c := &Conn{server: s, client: client, shard: s.nextShard.Add(1) % viewShards, readOnly: readOnly}
-	c.room = sync.NewCond(&c.mu)
 	c.identities.Store(&identities)
 	c.watcher = s.watches.NewWatcher(c)
-	c.countFor(s.Callers.join(identities))
+	c.caller = s.Callers.join(identities)
 	s.conns.add(c)
 	return c
 }
 
-// countFor has c's requests count for a caller.
-func (c *Conn) countFor(x *caller) {
-	c.caller = x
-	c.turn.member.Join(&x.turn)
-	c.share.Join(&x.room)
+// Idle frees what a connection needs only while its client asks for something. Only its reading goroutine may call it.
+func (c *Conn) Idle() {
+	c.Rest()
+	c.places = nil
+	c.mu.Lock()
+	if c.queue.Len() == 0 {
+		c.queue = fifo.Queue[request]{}
+	}
+	c.mu.Unlock()
 }
 
 // Identities returns the identities that the client has proved; do not modify.
@@ -131,7 +132,7 @@ func (c *Conn) AddIdentity(id znode.ID) {
 	if callers := c.server.Callers; callerOf(next) != c.caller.name {
 		c.Rest()
 		callers.leave(c.caller)
-		c.countFor(callers.join(next))
+		c.caller, c.places = callers.join(next), nil
 	}
 }
 
@@ -241,8 +242,8 @@ func (c *Conn) carries() (id znode.SessionID, local bool) {
 func (c *Conn) cut(r Reason) {
 	c.mu.Lock()
 	c.broken = true
+	c.wakeLocked()
 	c.mu.Unlock()
-	c.room.Broadcast()
 	c.client.Disconnect(r)
 }
 
@@ -261,7 +262,7 @@ func (c *Conn) enqueue(r request) (queued bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for (c.queue.Len() >= maxQueue || c.bytes > maxQueueBytes && !r.write) && !c.closed && !c.broken {
-		c.room.Wait()
+		c.waitLocked()
 	}
 	switch {
 	case c.closed, c.broken:
@@ -274,6 +275,20 @@ func (c *Conn) enqueue(r request) (queued bool, err error) {
 	return true, nil
 }
 
+// waitLocked waits until wakeLocked is called.
+func (c *Conn) waitLocked() {
+	if c.room == nil {
+		c.room = sync.NewCond(&c.mu)
+	}
+	c.room.Wait()
+}
+
+func (c *Conn) wakeLocked() {
+	if c.room != nil {
+		c.room.Broadcast()
+	}
+}
+
 // dequeue takes the head of the queue if it is a write, or, with write false, a read.
 func (c *Conn) dequeue(write bool) (op Op, ok bool) {
 	c.mu.Lock()
@@ -283,11 +298,15 @@ func (c *Conn) dequeue(write bool) (op Op, ok bool) {
 	}
 	r := c.queue.Pop()
 	c.bytes -= r.weight
+	c.wakeLocked()
 	return r.op, true
 }
 
 // clearLocked drops all requests that wait.
-func (c *Conn) clearLocked() { c.queue, c.bytes = fifo.Queue[request]{}, 0 }
+func (c *Conn) clearLocked() {
+	c.queue, c.bytes = fifo.Queue[request]{}, 0
+	c.wakeLocked()
+}
 
 // Applied implements Waiter: the oldest write has this result. The reads
 // after it are answered here and now, before the next write is applied:
@@ -315,7 +334,6 @@ func (c *Conn) Applied(r *state.Result) {
 	for read, ok := c.dequeue(false); ok; read, ok = c.dequeue(false) {
 		read.Read(v)
 	}
-	c.room.Signal()
 }
 
 // Lost implements Waiter: the oldest write's result will never be known here, because the state was replaced by a
@@ -327,7 +345,6 @@ func (c *Conn) Lost() {
 	c.broken = true
 	c.clearLocked()
 	c.mu.Unlock()
-	c.room.Broadcast()
 	c.client.Disconnect(ReasonReset)
 }
 
@@ -351,7 +368,6 @@ func (c *Conn) Close(reason string) {
 	c.clearLocked()
 	id := c.session
 	c.mu.Unlock()
-	c.room.Broadcast()
 	c.server.Source.room.Broadcast()
 	watches := c.watcher.Paths()
 	c.server.watches.Drop(c.watcher)

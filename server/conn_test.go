@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -284,6 +285,26 @@ func TestConn_Queue_FullBlocksUntilAnswersOrTheEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Most connections are idle: what they hold then is most of what a server with many clients needs.
+func TestConn_Idle_HoldsOnlyWhatWaits(t *testing.T) {
+	k := newKit(t, nil)
+	c := k.connect()
+	c.Work()
+	c.create("/a", "1")
+	c.Idle()
+	k.log.drain()
+	c.expect("the write of before", "create /a: OK")
+	c.Conn.from()
+	c.Idle()
+	if c.places != nil || !reflect.ValueOf(c.queue).IsZero() || k.srv.Callers.turns.Waits() {
+		t.Errorf("an idle connection holds places %v and the queue %+v", c.places, c.queue)
+	}
+	c.Work()
+	c.set("/a", "2")
+	k.log.drain()
+	c.expect("busy again", "set /a: OK")
 }
 
 // Who can make up a name for each connection must not get the share of another client for each.

@@ -196,6 +196,7 @@ func (u *upgrading) Done(_ *View, r *state.Result) {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 	u.done, u.code = true, r.Code
+	u.c.wakeLocked()
 }
 
 // wait returns the result; ErrConnectionLoss if it will not come.
@@ -203,7 +204,7 @@ func (u *upgrading) wait() znode.Error {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 	for !u.done && !u.c.closed && !u.c.broken {
-		u.c.room.Wait()
+		u.c.waitLocked()
 	}
 	if !u.done {
 		return znode.ErrConnectionLoss

@@ -67,7 +67,7 @@ func (c *conn) addIdentities(ids []znode.ID) bool {
 		if slices.Contains(c.sc.Load().Identities(), id) {
 			continue
 		}
-		if c.idBytes += len(id.Scheme) + len(id.ID); c.idBytes > maxIdentityBytes {
+		if c.idBytes += int32(len(id.Scheme) + len(id.ID)); c.idBytes > maxIdentityBytes {
 			return false
 		}
 		c.sc.Load().AddIdentity(id)

@@ -21,13 +21,12 @@ import (
 
 // conn is one client's connection. It implements server.Client.
 type conn struct {
-	listener  *Listener
-	net       net.Conn
-	remote    string
-	address   netip.Addr // for the limit; the zero Addr when there is none
-	since     time.Time
-	wordsOnly bool          // it is refused when it asks for a session; set by admit
-	gone      chan struct{} // closed when the outbox has ended
+	listener *Listener
+	net      net.Conn
+	remote   string
+	address  netip.Addr // for the limit; the zero Addr when there is none
+	since    time.Time
+	gone     chan struct{} // closed when the outbox has ended
 
 	times     *times // shared with other connections
 	out       outbox
@@ -40,13 +39,14 @@ type conn struct {
 	in            input
 	rd            jute.Reader // of the frame that is being executed
 	now           time.Time   // when the bytes came that are being executed
+	atOnce        int32       // requests since the connection last waited for its client
+	idBytes       int32       // of identities added by auth and sasl
 	closing       bool        // no further request is executed
-	atOnce        int         // requests since the connection last waited for its client
 	canWait       bool        // without a goroutine
 	busy          bool        // requests other than pings have come since it did
 	needsIdentity bool        // requests need an identity (enforce.auth.schemes)
 	readOnly      bool        // the session is one of read-only mode
-	idBytes       int         // of identities added by auth and sasl
+	wordsOnly     bool        // it is refused when it asks for a session; set by admit
 
 	exchange auth.Exchange // of SASL; nil until the client begins one
 }
@@ -230,6 +230,7 @@ func (c *conn) requests() error {
 // wait lets the connection wait without a goroutine. It reports false if it goes on with this one.
 func (c *conn) wait() bool {
 	c.busy = false
+	c.sc.Load().Idle()
 	if c.in.rest() == nil && c.listener.poller.Wait(c.net, c) {
 		if c.leaving.Load() != 0 { // leave may have been too early to wake it
 			rawconn.Wake(c.net)

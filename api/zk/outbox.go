@@ -34,7 +34,7 @@ type outbox struct {
 	ended   func()                    // called once, when an ended outbox has been sent or given up
 
 	mu       sync.Mutex // protects the fields below
-	changed  sync.Cond  // on mu: sending, writing or failed has changed
+	changed  *sync.Cond // on mu: sending, writing or failed has changed; nil: no one has waited for that
 	buf      *buffer    // bytes that no writer has taken yet; nil: none
 	sending  int        // bytes that a writer has taken out of buf
 	largest  int        // bytes of the largest message since nothing waited
@@ -57,7 +57,6 @@ func (o *outbox) init(c net.Conn, pool *buffers, all *shares, cfg *Config, ended
 	if port, ok := c.(*tlsport.Conn); ok {
 		o.send = port.WriteFrames
 	}
-	o.changed.L = &o.mu
 	o.stats.lastXid = -1
 }
 
@@ -176,7 +175,7 @@ func (o *outbox) slowDown() {
 	o.mu.Lock()
 	for o.waitingLocked() > outboxHighWater && !o.failed && !o.ending {
 		if o.writing {
-			o.changed.Wait()
+			o.waitForWriterLocked()
 			continue
 		}
 		o.writing = true
@@ -201,7 +200,7 @@ func (o *outbox) write() {
 			o.largest = 0
 		}
 		o.pool.put(x)
-		o.changed.Broadcast()
+		o.changedLocked()
 		if o.isSlow != nil && !since.IsZero() {
 			o.mu.Unlock()
 			o.isSlow(since, slow)
@@ -215,8 +214,21 @@ func (o *outbox) write() {
 		o.mu.Lock()
 	}
 	o.writing = false
-	o.changed.Broadcast()
+	o.changedLocked()
 	o.mu.Unlock()
+}
+
+func (o *outbox) waitForWriterLocked() {
+	if o.changed == nil {
+		o.changed = sync.NewCond(&o.mu)
+	}
+	o.changed.Wait()
+}
+
+func (o *outbox) changedLocked() {
+	if o.changed != nil {
+		o.changed.Broadcast()
+	}
 }
 
 // sendLocked writes b, without the lock. A client that takes nothing for too
@@ -300,7 +312,7 @@ func (o *outbox) close() (why string) {
 	defer o.mu.Unlock()
 	o.ending, o.failed = true, true
 	for o.writing {
-		o.changed.Wait()
+		o.waitForWriterLocked()
 	}
 	if o.buf != nil {
 		o.pool.put(o.buf)
