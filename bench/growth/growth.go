@@ -42,7 +42,7 @@ func parts() []part {
 	return []part{
 		{"connections", (*growth).connections}, {"in-flight", (*growth).inFlight},
 		{"value", (*growth).valueSize}, {"tree", (*growth).tree}, {"children", (*growth).children},
-		{"watches", (*growth).watches}, {"watchers", (*growth).watchers},
+		{"watches", (*growth).watches}, {"watchers", (*growth).watchers}, {"fan-out", (*growth).fanOut},
 		{"ensemble", (*growth).ensemble}, {"reads", (*growth).reads}, {"snapshot", (*growth).snapshot},
 		{"catch-up", (*growth).catchUp}, {"feed", (*growth).feed}, {"observers", (*growth).observers},
 		{"sessions", (*growth).sessions}, {"steady", (*growth).steady},

@@ -177,3 +177,51 @@ func (g *growth) watchers(ctx context.Context) error {
 	}
 	return nil
 }
+
+// fanOut measures others' writes while one znode changes again and again, as soon as all its watchers, who need a
+// processor themselves, have set their one-shot watches again.
+func (g *growth) fanOut(ctx context.Context) error {
+	c := &curve{ID: "fan-out", X: "watchers",
+		Title: "sets of 8 connections while the watchers of one znode have event on event"}
+	e, err := g.up(ctx, system.Setup{})
+	if err != nil {
+		return err
+	}
+	defer e.Down()
+	for _, x := range []int{0, 100, 1000, 10_000} {
+		if err := g.besideFanOut(ctx, e, c, x); err != nil {
+			return fmt.Errorf("%d watchers: %w", x, err)
+		}
+	}
+	return nil
+}
+
+// besideFanOut measures a point of fanOut, from when all watchers are there.
+func (g *growth) besideFanOut(ctx context.Context, e *system.Ensemble, c *curve, x int) error {
+	if x > 0 {
+		beside, stop := context.WithCancel(ctx)
+		began, ended := make(chan struct{}), make(chan error, 1)
+		cfg := g.config(e, load.Get, x, 1)
+		cfg.Prefix, cfg.Duration, cfg.WarmUp = "/fan-out", watchersMost, 0
+		cfg.Measured = func(begun bool) {
+			if begun {
+				close(began)
+			}
+		}
+		go func() {
+			_, err := load.Watch(beside, cfg)
+			ended <- err
+		}()
+		select {
+		case <-began:
+		case err := <-ended:
+			stop()
+			return err
+		}
+		defer func() { stop(); <-ended }()
+	}
+	return g.point(ctx, e, c, float64(x), g.config(e, load.Set, 8, 1))
+}
+
+// watchersMost is longer than a point takes with all its tries.
+const watchersMost = time.Hour
