@@ -4,11 +4,11 @@
 // Package consensus alone imports it.
 //
 // Transport decorates raft.NetworkTransport, which carries votes; AppendEntries has connections and an
-// encoding of its own (package appendrpc), and so have snapshots (outgoing.go, incoming.go). Four faults of hashicorp/raft are repaired
-// here, and the repairs cannot be switched off: heartbeats take raft's main loop (the fast path changes
-// term and state beside that loop, and can make replicas diverge); pipelining is refused (it can wedge
-// after one failed write, and its answers would bypass AppendEntries); a snapshot that arrives late is
-// not installed, nor one while the server writes its own (receive.go).
+// encoding of its own (package appendrpc), and so have snapshots (outgoing.go, incoming.go). Four faults of
+// hashicorp/raft are repaired here, and the repairs cannot be switched off: heartbeats take raft's main
+// loop (the fast path changes term and state beside that loop, and can make replicas diverge); pipelining
+// is refused (it can wedge after one failed write, and its answers would bypass AppendEntries); a snapshot
+// that arrives late is not installed, nor one while the server writes its own (receive.go).
 //
 // Three ideas are built on that. Each has its own switch, and its safety argument at the top of its file:
 //
@@ -28,8 +28,9 @@
 //
 // New starts the pump between the NetworkTransport and raft's main loop, two goroutines that accept the
 // connections of appends and snapshots and, unless switched off, the failure detector. There is one
-// goroutine more per such connection and, on a leader, one pusher per follower. An answer that is delayed, a vote that is asked
-// for or given, and a snapshot that arrives have one for their duration. Close ends them all and waits.
+// goroutine more per such connection and, on a leader, one pusher per follower. An answer that is
+// delayed, a vote that is asked for or given, and a snapshot that arrives have one for their duration.
+// Close ends them all and waits.
 //
 // Promised: RPCs of one connection reach raft in the order of their arrival. Not promised: any
 // order between connections. Committed and the report of an ended connection never block. A slow

@@ -21,7 +21,8 @@ const (
 	maxSnapshotSize = 1 << 40
 	// keepIncoming is how long the beginning of a snapshot is kept after its connection has broken.
 	keepIncoming = 10 * time.Minute
-	// chunkWait is how long the follower waits for a chunk: longer than a leader's disk and all its followers delay one.
+	// chunkWait is how long the follower waits for a chunk: longer than a leader's disk and its other followers delay
+	// one.
 	chunkWait = 30 * time.Second
 	// flushEach is after how many bytes the file is synced: what the kernel has not yet written delays each sync of the
 	// log.

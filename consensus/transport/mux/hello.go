@@ -151,7 +151,8 @@ func decodeHelloBody(b []byte) (hello, error) {
 	copy(h.ensemble[:], b[1:17])
 	if !h.kind.valid() {
 		return hello{}, refuse(RefusedMalformed,
-			"connection of unknown %v, want raft (1), stream (2), control (3), append (4), HTTP (5) or snapshot (6)", h.kind)
+			"connection of unknown %v, want raft (1), stream (2), control (3), append (4), HTTP (5) or snapshot (6)",
+			h.kind)
 	}
 	return h, nil
 }
