@@ -70,7 +70,7 @@ var pages = []struct {
 	{"docs/reference/commands.md", 760},
 	{"docs/reference/metrics.md", 2640},
 	{"docs/reference/packages.md", 2260},
-	{"docs/reference/settings.md", 5230},
+	{"docs/reference/settings.md", 5300},
 	{"docs/reference/suites.md", 0},
 	{"docs/reference/tenants.md", 0},
 	{"docs/security.md", 4110},
