@@ -204,14 +204,13 @@ func paid(due, now time.Time, n, rate int) time.Time {
 	return due.Add(time.Duration(float64(n) / float64(rate) * float64(time.Second)))
 }
 
+// HasRates reports whether Pace may wait.
+func (c *Conn) HasRates() bool { return c.server.Callers.rates != Rates{} }
+
 // Pace waits until the client may send a request of so many bytes, as Rates has it. It reports false if gone is closed
 // meanwhile. The session goes on: the client has sent more than it may, and has not stopped.
 func (c *Conn) Pace(bytes int, gone <-chan struct{}) bool {
-	rates := c.server.Callers.rates
-	if rates == (Rates{}) {
-		return true
-	}
-	wait := c.caller.take(time.Now(), rates, bytes, math.MaxInt64)
+	wait := c.caller.take(time.Now(), c.server.Callers.rates, bytes, math.MaxInt64)
 	if wait == 0 {
 		return true
 	}

@@ -284,11 +284,12 @@ func (c *conn) execute(frame []byte) error {
 
 // pace holds the client back while it sends more than it may. It reports false if the connection ends meanwhile.
 func (c *conn) pace(bytes int) bool {
-	if c.listener.srv.Config().Rates == (server.Rates{}) {
+	sc := c.sc.Load()
+	if !sc.HasRates() {
 		return true
 	}
 	c.out.wake() // replies that are ready do not wait
-	return c.sc.Load().Pace(bytes, c.gone)
+	return sc.Pace(bytes, c.gone)
 }
 
 // submit gives a request to the server, which answers requests in their order.
