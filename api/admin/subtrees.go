@@ -23,8 +23,8 @@ const (
 
 // subtreeMeasures are the values of by=, and how large a subtree is.
 var subtreeMeasures = map[string]func(*body.Subtree) int64{
-	"znodes":       func(s *body.Subtree) int64 { return s.Znodes },
-	"bytes":        func(s *body.Subtree) int64 { return s.Bytes },
+	"znodes":  func(s *body.Subtree) int64 { return s.Znodes },
+	"bytes":   func(s *body.Subtree) int64 { return s.Bytes },
 	byWatches: func(s *body.Subtree) int64 { return s.Watches },
 }
 
