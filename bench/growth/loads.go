@@ -218,7 +218,12 @@ func (g *growth) besideFanOut(ctx context.Context, e *system.Ensemble, c *curve,
 			stop()
 			return err
 		}
-		defer func() { stop(); <-ended }()
+		defer func() {
+			stop()
+			if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+				g.troubles = append(g.troubles, fmt.Sprintf("%d watchers: %v", x, err))
+			}
+		}()
 	}
 	return g.point(ctx, e, c, float64(x), g.config(e, load.Set, 8, 1))
 }
