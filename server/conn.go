@@ -72,7 +72,7 @@ type Conn struct {
 	readOnly   bool        // of read-only mode; nothing is written
 
 	// The reading goroutine's own.
-	caller *caller
+	caller *caller // changes under mu, for Close
 	places *places // nil: it has asked for nothing since it was idle
 
 	mu sync.Mutex // protects the fields below
@@ -122,17 +122,21 @@ func (c *Conn) Identities() []znode.ID { return *c.identities.Load() }
 // AddIdentity adds an identity. Only the connection's reading goroutine may call it.
 func (c *Conn) AddIdentity(id znode.ID) {
 	old := c.Identities()
-	for _, have := range old {
-		if have == id {
-			return
-		}
+	if slices.Contains(old, id) {
+		return
 	}
 	next := append(old[:len(old):len(old)], id)
 	c.identities.Store(&next)
 	if callers := c.server.Callers; callerOf(next) != c.caller.name {
 		c.Rest()
-		callers.leave(c.caller)
-		c.caller, c.places = callers.join(next), nil
+		c.places = nil
+		x := callers.join(next)
+		c.mu.Lock()
+		if !c.closed { // else Close has left the other
+			x, c.caller = c.caller, x
+		}
+		c.mu.Unlock()
+		callers.leave(x)
 	}
 }
 
@@ -356,8 +360,8 @@ func (c *Conn) Notify(n *watch.Notification) {
 	}
 }
 
-// Close frees what the connection holds here; reason is why it has ended. The session goes on until it is closed or
-// expires. Only the first call has an effect.
+// Close frees what the connection holds here, but for its turn, which Rest ends; reason is why it has ended. The
+// session goes on until it is closed or expires. Only the first call has an effect. Any goroutine may call it.
 func (c *Conn) Close(reason string) {
 	c.mu.Lock()
 	if c.closed {
@@ -366,13 +370,12 @@ func (c *Conn) Close(reason string) {
 	}
 	c.closed = true
 	c.clearLocked()
-	id := c.session
+	id, x := c.session, c.caller
 	c.mu.Unlock()
 	c.server.Source.room.Broadcast()
 	watches := c.watcher.Paths()
 	c.server.watches.Drop(c.watcher)
-	c.Rest()
-	c.server.Callers.leave(c.caller)
+	c.server.Callers.leave(x)
 	if c.server.conns.remove(c, id) {
 		c.server.expired.Disconnected(id, c.Who(), reason, watches)
 	}

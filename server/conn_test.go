@@ -345,7 +345,15 @@ func TestCallers_Connections(t *testing.T) {
 		t.Errorf("%d connections count for their address and %d for a user, want 1 and 1", n, m)
 	}
 	a.Conn.Work()
-	a.Conn.Close("test")
+	closed := make(chan struct{})
+	go func() { // as the writer of a connection that breaks does, while the reader has its turn
+		a.Conn.Close("test")
+		close(closed)
+	}()
+	a.Conn.AddIdentity(znode.ID{Scheme: "sasl", ID: "late"})
+	a.Conn.Work()
+	<-closed
+	a.Conn.Rest()
 	b.Conn.Work() // a's turn is over
 	b.Conn.Close("test")
 	if len(callers.all) != 0 || callers.turns.Waits() {

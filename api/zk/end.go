@@ -87,6 +87,9 @@ func badf(format string, args ...any) error {
 // linger lets the last replies of an ended connection arrive: it reads and
 // discards until the client or the linger timer closes the connection.
 func (c *conn) linger(err error) error {
+	if sc := c.sc.Load(); sc != nil && !errors.Is(err, errWaits) {
+		sc.Rest()
+	}
 	if errors.Is(err, errWaits) || err != nil && !c.out.isEnding() {
 		return err
 	}
