@@ -10,6 +10,7 @@
 //	failover   the leader is taken away again and again: how long clients of the other servers have no answer
 //	reconnect  all clients of a killed leader come back, without TLS and with it
 //	overload   clients with a modest rate alone, and beside a flood of ten times what the servers can serve
+//	scale      what requests cost, a simulation that is checked with it, and the limits of larger machines
 //
 // Each writes a section of a file in bench/results (package report). A suite has defaults of its own for the flags
 // that suites share; -short has shorter ones.
@@ -64,6 +65,7 @@ import (
 	"github.com/zk-lite/zk-lite/bench/growth"
 	"github.com/zk-lite/zk-lite/bench/overload"
 	"github.com/zk-lite/zk-lite/bench/report"
+	"github.com/zk-lite/zk-lite/bench/scale"
 	"github.com/zk-lite/zk-lite/bench/system"
 )
 
@@ -125,6 +127,10 @@ func suites() []suite {
 		{overload.Section, nil, times(3, 10*s, 2*s, 10*s), times(1, 5*s, s, 4*s),
 			func(ctx context.Context, site *system.Site, o *options) error {
 				return overload.Run(ctx, site, &o.Options, &o.overload)
+			}},
+		{scale.Section, nil, times(1, 10*s, 2*s, 0), times(1, 3*s, s, 0),
+			func(ctx context.Context, site *system.Site, o *options) error {
+				return scale.Run(ctx, site, &o.Options)
 			}},
 	}
 }
