@@ -261,8 +261,10 @@ func idleCommand(secure Secure) *cobra.Command {
 --pids, show the CPU that the servers need for it.`,
 		Args: cobra.NoArgs,
 	}
+	var ephemeral bool
+	c.Flags().BoolVar(&ephemeral, "ephemeral", false, "create an ephemeral znode in each")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return o.run(c, func(ctx context.Context) (*load.Result, error) { return load.Idle(ctx, o.cfg) })
+		return o.run(c, func(ctx context.Context) (*load.Result, error) { return load.Idle(ctx, o.cfg, ephemeral) })
 	}
 	o.common(c)
 	return c

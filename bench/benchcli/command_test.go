@@ -218,30 +218,28 @@ func TestCommand_Text_Progress(t *testing.T) {
 	}
 }
 
-// TestLive_AnEphemeralEach: as many ephemerals as sessions while these live, and none when they are closed.
-func TestLive_AnEphemeralEach(t *testing.T) {
+// TestIdle_AnEphemeralEach: as many ephemerals as sessions while these live, and none when they are closed.
+func TestIdle_AnEphemeralEach(t *testing.T) {
 	t.Parallel()
 	hosts, _ := start(t, 1)
 	ephemerals := func() string {
 		text, err := load.FourLetter(t.Context(), hosts[0], "mntr")
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err) // also called beside the test
 		}
 		_, rest, _ := strings.Cut(text, "zk_ephemerals_count\t")
 		count, _, _ := strings.Cut(rest, "\n")
 		return count
 	}
+	during := ""
 	cfg := load.Default()
-	cfg.Hosts, cfg.Connections = hosts, 70
-	live, err := load.Live(t.Context(), cfg)
-	if err != nil {
+	cfg.Hosts, cfg.Connections, cfg.WarmUp, cfg.Duration = hosts, 70, 0, 100*time.Millisecond
+	cfg.Measured = func(bool) { during = ephemerals() }
+	if _, err := load.Idle(t.Context(), cfg, true); err != nil {
 		t.Fatal(err)
 	}
-	if n := ephemerals(); n != "70" {
-		t.Errorf("%s ephemerals, want 70", n)
-	}
-	if err := live.Close(); err != nil {
-		t.Error(err)
+	if during != "70" {
+		t.Errorf("%s ephemerals, want 70", during)
 	}
 	if n := ephemerals(); n != "0" {
 		t.Errorf("%s ephemerals after the end of their sessions, want 0", n)

@@ -2,7 +2,6 @@ package growth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -49,40 +48,6 @@ func (g *growth) observed(ctx context.Context, c, events *curve, n int) error {
 		g.add(events, r.Ops[i].Name, figureOf(float64(members), r, &r.Ops[i]))
 	}
 	return nil
-}
-
-// The load beside the sessions of a curve.
-const besideRate = 2000
-
-// sessions grows the number of sessions that have an ephemeral znode each and send only pings, beside a load at a fixed
-// rate. A session that is lost is an error.
-func (g *growth) sessions(ctx context.Context) error {
-	c := &curve{ID: "sessions", X: "sessions", Times: true, Title: fmt.Sprintf(
-		"sessions with an ephemeral each, beside 50 %% get, 50 %% set, %d a second on 64 connections", besideRate)}
-	for _, x := range []int{1, 1000, 5000, 10_000, 15_000} { // a process may open 20,000 files here
-		if err := g.besideSessions(ctx, c, x); err != nil {
-			return fmt.Errorf("%d sessions: %w", x, err)
-		}
-	}
-	return nil
-}
-
-func (g *growth) besideSessions(ctx context.Context, c *curve, x int) (err error) {
-	e, err := g.up(ctx, system.Setup{})
-	if err != nil {
-		return err
-	}
-	defer e.Down()
-	cfg := g.config(e, load.Get, x, 1)
-	cfg.Prefix = "/sessions"
-	live, err := load.Live(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, live.Close()) }()
-	cfg = g.config(e, load.Get, 64, load.OpenInFlight)
-	cfg.Mix, cfg.Rate = load.Mix{{Op: load.Get, Weight: 1}, {Op: load.Set, Weight: 1}}, besideRate
-	return g.point(ctx, e, c, float64(x), cfg)
 }
 
 const (

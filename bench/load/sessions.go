@@ -104,12 +104,16 @@ func churn(ctx context.Context, cfg *Config, rec *Recorder, id int, host, path s
 
 // Idle keeps Connections sessions alive that send no requests, each with a ping every third of
 // its timeout, as ZooKeeper's clients do, the pings evenly spread. It measures the cost to the
-// servers: Servers of the result. Sessions that were lost meanwhile count as dropped.
-func Idle(ctx context.Context, cfg Config) (*Result, error) {
+// servers: Servers of the result. Sessions that were lost meanwhile count as dropped. With ephemeral
+// each has an ephemeral znode of ValueSize bytes, all children of Prefix, which stays.
+func Idle(ctx context.Context, cfg Config, ephemeral bool) (*Result, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	conns, err := connectAll(ctx, &cfg, cfg.Connections)
+	if err == nil && ephemeral {
+		err = createEach(ctx, &cfg, conns)
+	}
 	if err != nil {
 		closeAll(conns)
 		return nil, err
@@ -130,6 +134,31 @@ func Idle(ctx context.Context, cfg Config) (*Result, error) {
 		err = errors.Join(err, fmt.Errorf("no session has lasted: %w", lost[0]))
 	}
 	return res, err
+}
+
+// createEach creates an ephemeral znode in each session.
+func createEach(ctx context.Context, cfg *Config, conns []*conn) error {
+	keys, data := newKeySpace(cfg.Prefix, 1), value(cfg.Seed, cfg.ValueSize)
+	if err := asAdmin(ctx, cfg, func(c *conn) error { return keys.build(ctx, c, data) }); err != nil {
+		return err
+	}
+	errs, tickets := make([]error, len(conns)), make(chan struct{}, dialsAtOnce)
+	var wg sync.WaitGroup
+	for i, c := range conns {
+		tickets <- struct{}{}
+		wg.Go(func() {
+			c.nc.SetDeadline(time.Now().Add(clientPatience(cfg.SessionTimeout)))
+			_, errs[i] = c.do(wire.OpCreate, &wire.CreateRequest{Path: fmt.Sprintf("%s/live%d", cfg.Prefix, i),
+				Data: data, ACL: znode.OpenACL, Mode: znode.Ephemeral})
+			c.nc.SetDeadline(time.Time{})
+			<-tickets
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("creating ephemeral znodes: %w", err)
+	}
+	return nil
 }
 
 // ping sends pings in turn, so that each connection has one in every interval,

@@ -120,8 +120,7 @@ func (c *conn) notification() (time.Time, error) {
 // armChunk bounds the paths of one setWatches, in bytes, as ZooKeeper's own clients do.
 const armChunk = 128 << 10
 
-// Armed are sessions that are kept alive until Close: with watches for events that never happen (Arm), or with an
-// ephemeral znode each (Live).
+// Armed are sessions with watches for events that never happen, kept alive until Close.
 type Armed struct {
 	conns []*conn
 	stop  context.CancelFunc
@@ -145,39 +144,6 @@ func Arm(ctx context.Context, cfg Config, n int) (*Armed, error) {
 	if err = errors.Join(err, errors.Join(errs...)); err != nil {
 		closeAll(conns)
 		return nil, fmt.Errorf("leaving watches: %w", err)
-	}
-	ctx, a.stop = context.WithCancel(ctx)
-	a.wg.Go(func() { a.keep(ctx, cfg.SessionTimeout/pingsATimeout) })
-	return a, nil
-}
-
-// Live opens Connections sessions and creates an ephemeral znode of ValueSize bytes in each, all children of Prefix,
-// which is created if it is not there.
-func Live(ctx context.Context, cfg Config) (*Armed, error) {
-	if err := cfg.Check(); err != nil {
-		return nil, err
-	}
-	keys, data := newKeySpace(cfg.Prefix, 1), value(cfg.Seed, cfg.ValueSize)
-	if err := asAdmin(ctx, &cfg, func(c *conn) error { return keys.build(ctx, c, data) }); err != nil {
-		return nil, err
-	}
-	conns, err := connectAll(ctx, &cfg, cfg.Connections)
-	a := &Armed{conns: conns}
-	errs, tickets := make([]error, len(conns)), make(chan struct{}, dialsAtOnce)
-	for i, c := range conns {
-		tickets <- struct{}{}
-		a.wg.Go(func() {
-			c.nc.SetDeadline(time.Now().Add(clientPatience(cfg.SessionTimeout)))
-			_, errs[i] = c.do(wire.OpCreate, &wire.CreateRequest{Path: fmt.Sprintf("%s/live%d", cfg.Prefix, i),
-				Data: data, ACL: znode.OpenACL, Mode: znode.Ephemeral})
-			c.nc.SetDeadline(time.Time{})
-			<-tickets
-		})
-	}
-	a.wg.Wait()
-	if err = errors.Join(err, errors.Join(errs...)); err != nil {
-		closeAll(conns)
-		return nil, fmt.Errorf("opening sessions: %w", err)
 	}
 	ctx, a.stop = context.WithCancel(ctx)
 	a.wg.Go(func() { a.keep(ctx, cfg.SessionTimeout/pingsATimeout) })

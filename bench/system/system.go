@@ -259,7 +259,7 @@ func (speaksZooKeeper) Run(
 		}
 		return load.Failover(ctx, cfg, kill, after)
 	case Idle:
-		return load.Idle(ctx, cfg)
+		return load.Idle(ctx, cfg, false)
 	case Memory:
 		return load.Fill(ctx, cfg)
 	}
