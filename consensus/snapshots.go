@@ -141,12 +141,45 @@ func (s *snapshot) persist(sink raft.SnapshotSink) error {
 			return fmt.Errorf("waiting for the log: %w", err)
 		}
 	}
-	w := &counted{Writer: sink}
+	w := &counted{Writer: &unhurried{Writer: sink, n: s.n, began: time.Now()}}
 	if err := s.state.Write(w); err != nil {
 		return err
 	}
 	s.n.snapshots.size.Store(w.bytes)
 	return sink.Close()
+}
+
+const (
+	// pauseAfter is how long a snapshot is written without a pause.
+	pauseAfter = time.Millisecond
+	// pauseTimes as long is the pause, so that a snapshot takes a quarter of a processor at most. The longest
+	// counts where it was the disk that took so long.
+	pauseTimes = 3
+	pauseMost  = 100 * time.Millisecond
+)
+
+// unhurried leaves the processors to those who serve clients while a snapshot is written.
+type unhurried struct {
+	io.Writer
+	n     *Node
+	began time.Time // to work, after a pause
+}
+
+func (u *unhurried) Write(b []byte) (int, error) {
+	n, err := u.Writer.Write(b)
+	took := time.Since(u.began)
+	if err != nil || took < pauseAfter {
+		return n, err
+	}
+	pause := time.NewTimer(min(took*pauseTimes, pauseMost))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-u.n.ctx.Done():
+		return n, u.n.ctx.Err() // it would take too long
+	}
+	u.began = time.Now()
+	return n, nil
 }
 
 // counted counts the bytes of a snapshot that is written or read.
