@@ -81,7 +81,7 @@ slow: ## the tests that make test leaves out because they take long: killed and 
 # TestTree_Large_... measures memory.
 race: export CGO_ENABLED = 1
 race: ## make test under the race detector, without what it cannot see
-	$(GO) test -race -timeout 20m -skip ^TestTree_Large_ ./api ./consensus ./lab/ensemble ./lab/judge \
+	$(GO) test -race -p 3 -timeout 20m -skip ^TestTree_Large_ ./api ./consensus ./lab/ensemble ./lab/judge \
 	  $$($(GO) list ./... | grep -v -e /lab/ -e /integration -e /zk-lite$$)
 
 lint: ## formatting, vet, linters, tidy modules; the nested modules, too
@@ -121,10 +121,11 @@ browser: ## the dashboard and the lab's page in a real Chromium, headless (Debia
 	cd integration/browser && $(GO) test -count=1 -timeout 20m ./...
 
 interop: ## third-party clients, and a real ZooKeeper as the oracle (Debian: see .ci/run for packages)
-	$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./integration/migration ./migration/inspect ./lab/judge
-	$(GO) test -tags interop -timeout 10m -run ^TestInterop ./api ./recipes
-	$(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/...
-	$(GO) test -tags interop -timeout 15m -run 'RealServers|Docs_Migration' ./cmd/zk-lite
+	.ci/beside \
+	  '$(GO) test -tags interop -timeout 15m ./integration/conformance ./integration/interop ./integration/migration ./migration/inspect ./lab/judge' \
+	  '$(GO) test -tags interop -timeout 10m -run ^TestInterop ./api ./recipes && \
+	   $(GO) test -tags interop,zookeeper -timeout 15m ./client/... ./recipes/... && \
+	   $(GO) test -tags interop -timeout 15m -run "RealServers|Docs_Migration" ./cmd/zk-lite'
 
 sim: ## SEEDS (1000) ensembles in virtual time under faults; SEED is the first (1); none starts after WITHIN
 	$(GO) test ./integration/sim -run 'TestSim$$' -v -timeout 6h -sim.seeds=$(or $(SEEDS),1000) -sim.seed=$(or $(SEED),1) \
