@@ -78,7 +78,7 @@ func (c *comparison) again() string {
 func (c *comparison) counted() string {
 	if c.perf {
 		return "counted by the kernel (perf stat on fdatasync, fsync, msync, sync_file_range, and " +
-			"pwritev2, by which zk-lite's log writes durably) during the measured time"
+			"io_submit and pwritev2, by which zk-lite's log writes durably) during the measured time"
 	}
 	return "zk-lite's counted by itself (mntr, log_fsyncs_total), the others' not counted"
 }

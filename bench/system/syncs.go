@@ -12,12 +12,13 @@ import (
 	"github.com/zk-lite/zk-lite/bench/load"
 )
 
-// syncEvents are the kernel's tracepoints of the calls that force data to disk. With the last one zk-lite's log
-// makes durable writes; no other system here uses it. perf counts them inside the kernel, at negligible cost,
+// syncEvents are the kernel's tracepoints of the calls that force data to disk. With the last two zk-lite's log
+// makes durable writes; no other system here uses them. perf counts them inside the kernel, at negligible cost,
 // so that the count belongs to the same run as the throughput.
 func syncEvents() []string {
 	return []string{"syscalls:sys_enter_fdatasync", "syscalls:sys_enter_fsync",
-		"syscalls:sys_enter_msync", "syscalls:sys_enter_sync_file_range", "syscalls:sys_enter_pwritev2"}
+		"syscalls:sys_enter_msync", "syscalls:sys_enter_sync_file_range", "syscalls:sys_enter_io_submit",
+		"syscalls:sys_enter_pwritev2"}
 }
 
 // SyncCounter counts the disk syncs of an ensemble within the measured time of a load.

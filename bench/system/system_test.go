@@ -17,10 +17,11 @@ func TestParsePerf(t *testing.T) {
 <not counted>,,syscalls:sys_enter_fsync,0,100.00,,
 4,,syscalls:sys_enter_msync,100,100.00,,
 0,,syscalls:sys_enter_sync_file_range,100,100.00,,
+1,,syscalls:sys_enter_io_submit,100,100.00,,
 2,,syscalls:sys_enter_pwritev2,100,100.00,,
 `
-	if n, err := parsePerf(good); n != 129 || err != nil {
-		t.Errorf("%d, %v, want 129", n, err)
+	if n, err := parsePerf(good); n != 130 || err != nil {
+		t.Errorf("%d, %v, want 130", n, err)
 	}
 	for _, bad := range []string{"", "Events disabled\n", strings.Replace(good, "123", "<not supported>", 1)} {
 		if n, err := parsePerf(bad); err == nil {

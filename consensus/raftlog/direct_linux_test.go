@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/hashicorp/raft"
 	"golang.org/x/sys/unix"
 
 	"github.com/zk-lite/zk-lite/consensus/raftlog"
@@ -37,8 +38,15 @@ func onDirectDisk(t *testing.T, dir string) {
 	}
 }
 
+// bothWays runs a test with writes that park their goroutine, and with those that block its thread.
+func bothWays(t *testing.T, test func(t *testing.T, park bool)) {
+	for _, park := range []bool{true, false} {
+		t.Run(fmt.Sprintf("park=%v", park), func(t *testing.T) { test(t, park) })
+	}
+}
+
 // directPair is a file of size random bytes, open both ways.
-func directPair(t *testing.T, size int) (raftlog.File, raftlog.DirectFile, []byte) {
+func directPair(t *testing.T, size int, park bool) (raftlog.File, raftlog.DirectFile, []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	onDirectDisk(t, dir)
@@ -53,6 +61,7 @@ func directPair(t *testing.T, size int) (raftlog.File, raftlog.DirectFile, []byt
 	must(t, file.Sync())
 	direct, err := fsys.OpenDirect(name)
 	must(t, err)
+	direct.Park(park)
 	t.Cleanup(func() { must(t, errors.Join(direct.Close(), file.Close())) })
 	return file, direct, content
 }
@@ -70,10 +79,13 @@ func fill(rng *rand.Rand, b []byte) {
 	}
 }
 
-// Bytes written past the page cache are read through it, also if it holds pages of that place already.
-func TestDirect_RealFile_IsReadAsWritten(t *testing.T) {
+// Bytes written past the page cache are read through it, also if it holds pages of that place already: then the
+// kernel refuses to do it without blocking.
+func TestDirect_RealFile_IsReadAsWritten(t *testing.T) { bothWays(t, testIsReadAsWritten) }
+
+func testIsReadAsWritten(t *testing.T, park bool) {
 	const size = 1 << 20
-	file, direct, content := directPair(t, size)
+	file, direct, content := directPair(t, size, park)
 	rng := rand.New(rand.NewPCG(2, 2))
 	got := make([]byte, size)
 	for i := range 100 {
@@ -82,6 +94,10 @@ func TestDirect_RealFile_IsReadAsWritten(t *testing.T) {
 		fill(rng, b)
 		must(t, direct.WriteDurable(b, int64(off)))
 		copy(content[off:], b)
+		if i%10 == 9 {
+			direct.Park(i%20 == 9) // also in the middle
+			direct.Park(park)
+		}
 		if i%3 == 0 {
 			_, err := file.ReadAt(got, 0)
 			must(t, err)
@@ -92,8 +108,34 @@ func TestDirect_RealFile_IsReadAsWritten(t *testing.T) {
 	}
 }
 
-func TestDirect_ErrAlignment_NamesFile(t *testing.T) {
-	file, direct, content := directPair(t, 8192)
+// Some files are written at once: the end of a write wakes no other's goroutine.
+func TestDirect_ManyFilesAtOnce(t *testing.T) {
+	for range 4 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			file, direct, content := directPair(t, 64<<10, true)
+			rng := rand.New(rand.NewPCG(3, 3))
+			for range 50 {
+				b := blocks(4096)
+				fill(rng, b)
+				off := rng.IntN(16) * 4096
+				must(t, direct.WriteDurable(b, int64(off)))
+				copy(content[off:], b)
+			}
+			got := make([]byte, len(content))
+			_, err := file.ReadAt(got, 0)
+			must(t, err)
+			if !bytes.Equal(got, content) {
+				t.Error("something else is read than was written")
+			}
+		})
+	}
+}
+
+func TestDirect_ErrAlignment_NamesFile(t *testing.T) { bothWays(t, testErrAlignment) }
+
+func testErrAlignment(t *testing.T, park bool) {
+	file, direct, content := directPair(t, 8192, park)
 	err := direct.WriteDurable(blocks(4096), 100)
 	if !errors.Is(err, syscall.EINVAL) || !strings.Contains(err.Error(), "/file") {
 		t.Errorf("a write at 100: %v, want EINVAL of the file", err)
@@ -129,6 +171,7 @@ func TestDirect_SwitchedOnAndOff_KeepsLog(t *testing.T) {
 	for i := range uint64(6) {
 		s := openDir(t, dir, raftlog.Options{SegmentSize: 16 << 10, NoDirect: i%2 == 1, CacheEntries: -1})
 		checkLog(t, s, entries(1, i*50, 1))
+		s.SetAsync(func([]*raft.Log) bool { return i%4 == 0 })
 		must(t, s.StoreLogs(entries(i*50+1, i*50+49, 1)))
 		must(t, s.StoreLog(entry(i*50+50, 1)))
 		checkLog(t, s, entries(1, i*50+50, 1))

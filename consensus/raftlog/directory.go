@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math"
 	"path/filepath"
+	"sync/atomic"
 )
 
 const (
@@ -36,6 +37,8 @@ type directory struct {
 	lock      io.Closer
 	manifest  manifest
 	highWater File // nil if it cannot be written; it is only a hint
+
+	park atomic.Bool // whether direct writes park their goroutines; the newest append decides
 }
 
 func newDirectory(path string, opt *Options) *directory {
@@ -141,7 +144,7 @@ func (d *directory) openDirectWriter(g *segment) error {
 	if err != nil {
 		return fmt.Errorf("opening %s for direct writes: %w", g.path, err)
 	}
-	g.file = newDirectWriter(g.file, direct)
+	g.file = newDirectWriter(g.file, direct, &d.park)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package raftlog
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -29,6 +30,7 @@ const (
 type directWriter struct {
 	File   // what is on disk
 	direct DirectFile
+	park   *atomic.Bool // the directory's, for direct
 
 	writing chan struct{} // held while something is written to direct; taken before mu
 
@@ -43,8 +45,8 @@ type directWriter struct {
 }
 
 // newDirectWriter owns both files.
-func newDirectWriter(file File, direct DirectFile) *directWriter {
-	return &directWriter{File: file, direct: direct, writing: make(chan struct{}, 1)}
+func newDirectWriter(file File, direct DirectFile, park *atomic.Bool) *directWriter {
+	return &directWriter{File: file, direct: direct, park: park, writing: make(chan struct{}, 1)}
 }
 
 // WriteAt puts b into memory.
@@ -156,6 +158,7 @@ func (w *directWriter) Datasync() error {
 	if err != nil || b == nil {
 		return err
 	}
+	w.direct.Park(w.park.Load())
 	return w.finishWrite(w.direct.WriteDurable(b, at))
 }
 
@@ -197,10 +200,11 @@ func (w *directWriter) finishWrite(err error) error {
 	return nil
 }
 
-// freeBuffers gives memory back until the next write.
-func (w *directWriter) freeBuffers() {
+// rest gives back memory and what the kernel holds until the next write.
+func (w *directWriter) rest() {
 	acquire(w.writing)
 	defer release(w.writing)
+	w.direct.Park(false)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.unwritten {

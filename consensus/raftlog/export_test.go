@@ -1,5 +1,7 @@
 package raftlog
 
+import "sync/atomic"
+
 // Settle waits until the maintenance goroutine has done all its work.
 func (s *Store) Settle() {
 	s.mu.Lock()
@@ -19,7 +21,9 @@ func (s *Store) Settle() {
 func (s *Store) RequestDrop() { s.maintenance.requestDrop() }
 
 // NewDirectWriter returns a file whose end is written to direct.
-func NewDirectWriter(file File, direct DirectFile) File { return newDirectWriter(file, direct) }
+func NewDirectWriter(file File, direct DirectFile) File {
+	return newDirectWriter(file, direct, new(atomic.Bool))
+}
 
 // MaxUnwritten bounds what waits in memory.
 const MaxUnwritten = maxUnwritten

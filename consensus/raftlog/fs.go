@@ -63,6 +63,9 @@ type DirectFile interface {
 	// and after a power cut during the call, each sector of the disk is old or new. One call
 	// may run at a time.
 	WriteDurable(b []byte, off int64) error
+	// Park has WriteDurable park its goroutine, if the kernel can do that, or block its thread, as at first. It may
+	// not be called during a WriteDurable.
+	Park(bool)
 	io.Closer
 }
 

@@ -87,7 +87,7 @@ func (s *syncer) syncTo(target position) error {
 			}
 		}
 		if w, is := g.file.(*directWriter); is && g.id < goal.segment() {
-			w.freeBuffers() // the segment is sealed
+			w.rest() // the segment is sealed
 		}
 		s.closeQuietly(g)
 	}

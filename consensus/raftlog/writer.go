@@ -32,6 +32,9 @@ func (s *Store) StoreLogs(entries []*raft.Log) error {
 	}
 	may := s.async.Load()
 	wait := may == nil || !(*may)(entries)
+	// Only a leader need not wait. If it is killed the kernel closes its connections, by which the others notice
+	// (docs/adr/0007), and before that would take 30 ms to end what parked goroutines need.
+	s.directory.park.Store(wait)
 	end, wait, err := s.store(entries, wait)
 	if err != nil || !wait {
 		return err

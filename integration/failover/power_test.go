@@ -3,6 +3,7 @@
 package failover_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -66,6 +67,7 @@ func TestPower_Ext4_AllCutUnderLoad_LosesNothing(t *testing.T) {
 	for _, s := range e.Servers() {
 		checkDirect(t, s.PID())
 	}
+	checkParked(t, e)
 	cutUnderLoad(t, e, disks, 4)
 }
 
@@ -86,6 +88,28 @@ func checkDirect(t *testing.T, pid int) {
 		}
 	}
 	t.Fatalf("process %d has no log segment open with O_DIRECT", pid)
+}
+
+// checkParked checks that followers have contexts of the kernel's asynchronous I/O, and the leader has none: when it is
+// killed the kernel would end that before it closes the connections, by which the others notice.
+func checkParked(t *testing.T, e *cluster.Ensemble) {
+	t.Helper()
+	l := startPacedLoad(t, e, "/parked", powerPace)
+	l.waitProgress(10)
+	wait.Succeeds(t, "followers have contexts for their logs, the leader has none", func() error {
+		leader := e.Leader()
+		for _, s := range e.Servers() {
+			maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.PID()))
+			if err != nil {
+				return err
+			}
+			if has := bytes.Contains(maps, []byte("[aio]")); has != (s != leader) {
+				return fmt.Errorf("server %d: %v, the leader is %d", s.ID, has, leader.ID)
+			}
+		}
+		return nil
+	})
+	l.check()
 }
 
 func cutUnderLoad(t *testing.T, e *cluster.Ensemble, disks []*disk.Disk, most int) {

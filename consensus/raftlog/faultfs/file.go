@@ -156,6 +156,9 @@ func (f *FS) OpenDirect(name string) (raftlog.DirectFile, error) {
 
 type directFile struct{ file }
 
+// Park implements raftlog.DirectFile. There are no threads here.
+func (h *directFile) Park(bool) {}
+
 // WriteDurable is one OpSync: that is when it can fail, hang or lose its power. Programs may see any
 // of it at once. A write that fails leaves each page old or new, for programs too.
 func (h *directFile) WriteDurable(b []byte, off int64) error {
