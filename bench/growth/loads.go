@@ -188,7 +188,7 @@ func (g *growth) fanOut(ctx context.Context) error {
 		return err
 	}
 	defer e.Down()
-	for _, x := range []int{0, 100, 1000, 10_000} {
+	for _, x := range []int{1, 100, 1000, 10_000} {
 		if err := g.besideFanOut(ctx, e, c, x); err != nil {
 			return fmt.Errorf("%d watchers: %w", x, err)
 		}
@@ -198,33 +198,31 @@ func (g *growth) fanOut(ctx context.Context) error {
 
 // besideFanOut measures a point of fanOut, from when all watchers are there.
 func (g *growth) besideFanOut(ctx context.Context, e *system.Ensemble, c *curve, x int) error {
-	if x > 0 {
-		beside, stop := context.WithCancel(ctx)
-		began, ended := make(chan struct{}), make(chan error, 1)
-		cfg := g.config(e, load.Get, x, 1)
-		cfg.Prefix, cfg.Duration, cfg.WarmUp = "/fan-out", watchersMost, 0
-		cfg.Measured = func(begun bool) {
-			if begun {
-				close(began)
-			}
+	beside, stop := context.WithCancel(ctx)
+	began, ended := make(chan struct{}), make(chan error, 1)
+	cfg := g.config(e, load.Get, x, 1)
+	cfg.Prefix, cfg.Duration, cfg.WarmUp = "/fan-out", watchersMost, 0
+	cfg.Measured = func(begun bool) {
+		if begun {
+			close(began)
 		}
-		go func() {
-			_, err := load.Watch(beside, cfg)
-			ended <- err
-		}()
-		select {
-		case <-began:
-		case err := <-ended:
-			stop()
-			return err
-		}
-		defer func() {
-			stop()
-			if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-				g.troubles = append(g.troubles, fmt.Sprintf("%d watchers: %v", x, err))
-			}
-		}()
 	}
+	go func() {
+		_, err := load.Watch(beside, cfg)
+		ended <- err
+	}()
+	select {
+	case <-began:
+	case err := <-ended:
+		stop()
+		return err
+	}
+	defer func() {
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			g.troubles = append(g.troubles, fmt.Sprintf("%d watchers: %v", x, err))
+		}
+	}()
 	return g.point(ctx, e, c, float64(x), g.config(e, load.Set, 8, 1))
 }
 
