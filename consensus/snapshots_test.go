@@ -2,9 +2,13 @@ package consensus
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/zk-lite/zk-lite/consensus/state"
 	"github.com/zk-lite/zk-lite/internal/testkit/tier"
@@ -78,6 +82,43 @@ func TestSnapshots_BulkLoad_IsWorthOne(t *testing.T) {
 	wait.Until(t, "a snapshot is written", func() bool { return e.nodes[0].Node.snapshots.last.Load() > 0 })
 	if e.nodes[0].Node.snapshots.size.Load() == 0 {
 		t.Error("the size of the snapshot is not known")
+	}
+}
+
+// slowWriter takes as long for each write.
+type slowWriter time.Duration
+
+func (w slowWriter) Write(b []byte) (int, error) {
+	<-time.After(time.Duration(w))
+	return len(b), nil
+}
+
+// A snapshot pauses for three times as long as it works, not much where it was the disk that took so long, and ends
+// with the server.
+func TestSnapshots_Pauses(t *testing.T) {
+	for each, want := range map[time.Duration]time.Duration{
+		time.Millisecond / 2:  10*time.Millisecond/2 + 5*3*time.Millisecond, // every second one is followed by a pause
+		10 * time.Millisecond: 10 * 40 * time.Millisecond,
+		time.Second:           10 * 1100 * time.Millisecond,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			u := &unhurried{Writer: slowWriter(each), n: &Node{ctx: ctx}, began: time.Now()}
+			begin := time.Now()
+			for range 10 {
+				if n, err := u.Write(make([]byte, 100)); n != 100 || err != nil {
+					t.Fatalf("%d bytes, %v", n, err)
+				}
+			}
+			if took := time.Since(begin); took != want {
+				t.Errorf("ten writes of %v each took %v, want %v", each, took, want)
+			}
+			stop()
+			u.began = time.Now().Add(-time.Second)
+			if _, err := u.Write(nil); !errors.Is(err, context.Canceled) {
+				t.Errorf("a write when the server has stopped: %v", err)
+			}
+		})
 	}
 }
 
