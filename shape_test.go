@@ -67,7 +67,7 @@ var ceilings = map[string]int{
 	"tests' kits: files":                                     21,
 	"tests' kits: lines":                                     2650,
 	"tests' kits: packages":                                  15,
-	"docs: words":                                            45400,
+	"docs: words":                                            45900,
 	"docs: words of reference":                               18500,
 	"settings":                                               191,
 }
