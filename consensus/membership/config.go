@@ -80,4 +80,6 @@ type Transport interface {
 	raft.Transport
 	// StopRetrying has it return failures to raft, which waits for its requests in a transfer.
 	StopRetrying()
+	// LeaderLog is the last entry that leaders have told this server to be in their logs, since its start.
+	LeaderLog() uint64
 }

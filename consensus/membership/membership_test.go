@@ -94,4 +94,5 @@ func TestRegression_RemovedAsOf_OneThatJoins_IsNotRemoved(t *testing.T) {
 // inmem is raft's transport in memory.
 type inmem struct{ *raft.InmemTransport }
 
-func (inmem) StopRetrying() {}
+func (inmem) StopRetrying()     {}
+func (inmem) LeaderLog() uint64 { return 0 }

@@ -75,12 +75,13 @@ func (r *Reply) out() bool { return r.Removed && r.Suffrage == NotMember }
 // newestReply asks the others whether this server is still a member. The one that has applied most is right, if that
 // is not less than what was applied here. Where this server's own log has it as a member, that one must have applied as
 // much as is in this log: after a start of all, what was applied is a snapshot's, and a server that was out of the
-// ensemble then may have come back since.
+// ensemble then may have come back since. It must have applied as much as leaders have in their logs, too: the last
+// entry that this server heard of may be the one that takes it in again.
 func (e *Ensemble) newestReply() (by state.ServerID, newest Reply) {
 	if len(e.configured()) == 0 {
 		return state.NoServer, Reply{} // this server has not been added yet
 	}
-	atLeast := e.cfg.Applied.Index.Load()
+	atLeast := max(e.cfg.Applied.Index.Load(), e.cfg.Transport.LeaderLog())
 	if e.suffrage(e.cfg.Self) != NotMember {
 		atLeast = max(atLeast, e.raft.Load().LastIndex())
 	}

@@ -96,6 +96,7 @@ func (t *Transport) receive(rpc raft.RPC) {
 	}
 	switch cmd := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
+		t.noteLeaderLog(cmd.PrevLogEntry)
 		if n := len(cmd.Entries); n > 0 && t.overlap != nil {
 			rpc.RespChan = t.overlap.delay(rpc.RespChan, cmd.Entries[n-1].Index)
 		}
@@ -116,6 +117,20 @@ func (t *Transport) receive(rpc raft.RPC) {
 	}
 	t.deliver(rpc)
 }
+
+// noteLeaderLog notes an entry that a leader has in its log.
+func (t *Transport) noteLeaderLog(index uint64) {
+	for {
+		known := t.leaderLog.Load()
+		if index <= known || t.leaderLog.CompareAndSwap(known, index) {
+			return
+		}
+	}
+}
+
+// LeaderLog is the last entry that leaders have told this server to be in their logs, since its start. The first
+// request to a server that is added names the entry that adds it, or a later one.
+func (t *Transport) LeaderLog() uint64 { return t.leaderLog.Load() }
 
 // Terms of other servers are checked before raft believes them: it takes any higher one as its own at once and
 // for good. One message with the highest term of all left an ensemble without leaders forever.

@@ -108,6 +108,32 @@ func TestRegression_EntriesAgainAfterASnapshot(t *testing.T) {
 	})
 }
 
+// Goal: a server that is added, and has nothing in its log yet, knows that its leader has the entry that adds it. One
+// that another server told the configuration before that entry stopped as removed. The simulation found it (seed 20124,
+// one run of thirty).
+func TestRegression_RemovedAsOf_BeforeTheLeadersLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, clusterOptions{})
+		l := c.leader()
+		last := l.raft().LastIndex()
+		for _, s := range c.others(l) {
+			c.await("the others know what the leader has", func() bool {
+				c.apply(l, "more")
+				return s.t.LeaderLog() >= last
+			})
+			if got, most := s.t.LeaderLog(), l.raft().LastIndex(); got > most {
+				t.Errorf("server %d was told of entry %d, and the leader has %d", s.id, got, most)
+			}
+		}
+		last = l.raft().LastIndex()
+		l.t.noteLeaderLog(last + 1)
+		l.t.noteLeaderLog(last)
+		if got := l.t.LeaderLog(); got != last+1 {
+			t.Errorf("after an older request %d, want %d", got, last+1)
+		}
+	})
+}
+
 // sendSnapshot sends a server's newest snapshot to another, as raft's leader does.
 func (c *cluster) sendSnapshot(from, to *server) raft.InstallSnapshotResponse {
 	c.t.Helper()

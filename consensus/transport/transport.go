@@ -80,6 +80,7 @@ type Transport struct {
 	pace      pacer // of all snapshots that are sent
 	receivers snapshotReceivers
 	repeats   repeats.Filter
+	leaderLog atomic.Uint64 // see LeaderLog
 }
 
 // New starts a transport over the mux. Close, which raft calls at its shutdown, stops it.
