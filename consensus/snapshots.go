@@ -158,7 +158,8 @@ const (
 	pauseMost  = 100 * time.Millisecond
 )
 
-// unhurried leaves the processors to those who serve clients while a snapshot is written.
+// unhurried leaves the processors to those who serve clients while a snapshot is written, until the log is worth the
+// next one: a restart would have to read it.
 type unhurried struct {
 	io.Writer
 	n     *Node
@@ -168,7 +169,7 @@ type unhurried struct {
 func (u *unhurried) Write(b []byte) (int, error) {
 	n, err := u.Writer.Write(b)
 	took := time.Since(u.began)
-	if err != nil || took < pauseAfter {
+	if err != nil || took < pauseAfter || len(u.n.snapshots.wanted) > 0 {
 		return n, err
 	}
 	pause := time.NewTimer(min(took*pauseTimes, pauseMost))

@@ -93,8 +93,8 @@ func (w slowWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A snapshot pauses for three times as long as it works, not much where it was the disk that took so long, and ends
-// with the server.
+// A snapshot pauses for three times as long as it works, not much where it was the disk that took so long, not when the
+// next one is due, and ends with the server.
 func TestSnapshots_Pauses(t *testing.T) {
 	for each, want := range map[time.Duration]time.Duration{
 		time.Millisecond / 2:  10*time.Millisecond/2 + 5*3*time.Millisecond, // every second one is followed by a pause
@@ -103,7 +103,8 @@ func TestSnapshots_Pauses(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
-			u := &unhurried{Writer: slowWriter(each), n: &Node{ctx: ctx}, began: time.Now()}
+			u := &unhurried{Writer: slowWriter(each), n: &Node{ctx: ctx, snapshots: &snapshots{wanted: make(chan struct{}, 1)}},
+				began: time.Now()}
 			begin := time.Now()
 			for range 10 {
 				if n, err := u.Write(make([]byte, 100)); n != 100 || err != nil {
@@ -113,6 +114,15 @@ func TestSnapshots_Pauses(t *testing.T) {
 			if took := time.Since(begin); took != want {
 				t.Errorf("ten writes of %v each took %v, want %v", each, took, want)
 			}
+			u.n.snapshots.wanted <- struct{}{}
+			begin = time.Now()
+			for range 10 {
+				_, _ = u.Write(nil)
+			}
+			if took := time.Since(begin); took != 10*each {
+				t.Errorf("when the next snapshot was due ten writes of %v each took %v", each, took)
+			}
+			<-u.n.snapshots.wanted
 			stop()
 			u.began = time.Now().Add(-time.Second)
 			if _, err := u.Write(nil); !errors.Is(err, context.Canceled) {
