@@ -141,7 +141,7 @@ func (s *snapshot) persist(sink raft.SnapshotSink) error {
 			return fmt.Errorf("waiting for the log: %w", err)
 		}
 	}
-	w := &counted{Writer: &unhurried{Writer: sink, n: s.n, began: time.Now()}}
+	w := &counted{Writer: &throttled{Writer: sink, n: s.n, began: time.Now()}}
 	if err := s.state.Write(w); err != nil {
 		return err
 	}
@@ -158,28 +158,28 @@ const (
 	pauseMost  = 100 * time.Millisecond
 )
 
-// unhurried leaves the processors to those who serve clients while a snapshot is written, until the log is worth the
+// throttled leaves the processors to those who serve clients while a snapshot is written, until the log is worth the
 // next one: a restart would have to read it.
-type unhurried struct {
+type throttled struct {
 	io.Writer
 	n     *Node
 	began time.Time // to work, after a pause
 }
 
-func (u *unhurried) Write(b []byte) (int, error) {
-	n, err := u.Writer.Write(b)
-	took := time.Since(u.began)
-	if err != nil || took < pauseAfter || len(u.n.snapshots.wanted) > 0 {
+func (t *throttled) Write(b []byte) (int, error) {
+	n, err := t.Writer.Write(b)
+	took := time.Since(t.began)
+	if err != nil || took < pauseAfter || len(t.n.snapshots.wanted) > 0 {
 		return n, err
 	}
 	pause := time.NewTimer(min(took*pauseTimes, pauseMost))
 	defer pause.Stop()
 	select {
 	case <-pause.C:
-	case <-u.n.ctx.Done():
-		return n, u.n.ctx.Err() // it would take too long
+	case <-t.n.ctx.Done():
+		return n, t.n.ctx.Err() // it would take too long
 	}
-	u.began = time.Now()
+	t.began = time.Now()
 	return n, nil
 }
 

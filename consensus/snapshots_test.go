@@ -103,8 +103,8 @@ func TestSnapshots_Pauses(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
-			u := &unhurried{Writer: slowWriter(each), n: &Node{ctx: ctx, snapshots: &snapshots{wanted: make(chan struct{}, 1)}},
-				began: time.Now()}
+			n := &Node{ctx: ctx, snapshots: &snapshots{wanted: make(chan struct{}, 1)}}
+			u := &throttled{Writer: slowWriter(each), n: n, began: time.Now()}
 			begin := time.Now()
 			for range 10 {
 				if n, err := u.Write(make([]byte, 100)); n != 100 || err != nil {
@@ -114,7 +114,7 @@ func TestSnapshots_Pauses(t *testing.T) {
 			if took := time.Since(begin); took != want {
 				t.Errorf("ten writes of %v each took %v, want %v", each, took, want)
 			}
-			u.n.snapshots.wanted <- struct{}{}
+			n.snapshots.wanted <- struct{}{}
 			begin = time.Now()
 			for range 10 {
 				_, _ = u.Write(nil)
@@ -122,7 +122,7 @@ func TestSnapshots_Pauses(t *testing.T) {
 			if took := time.Since(begin); took != 10*each {
 				t.Errorf("when the next snapshot was due ten writes of %v each took %v", each, took)
 			}
-			<-u.n.snapshots.wanted
+			<-n.snapshots.wanted
 			stop()
 			u.began = time.Now().Add(-time.Second)
 			if _, err := u.Write(nil); !errors.Is(err, context.Canceled) {

@@ -29,54 +29,69 @@ const (
 func (g *growth) sessions(ctx context.Context) error {
 	beside := fmt.Sprintf("beside 50 %% get, 50 %% set, %d a second on 64 connections", besideRate)
 	c := &curve{ID: "sessions", X: "sessions", Times: true, Title: "sessions with an ephemeral each, " + beside}
-	for _, x := range []int{1, 1000, 5000, 10_000, 15_000} {
-		if err := g.besideSessions(ctx, c, x, system.Setup{}); err != nil {
-			return fmt.Errorf("%d sessions: %w", x, err)
-		}
+	if err := g.besideSessions(ctx, c, []int{1, 1000, 5000, 10_000, 15_000}, system.Setup{}); err != nil {
+		return err
 	}
 	c = &curve{ID: "sessions-observers", X: "sessions", Times: true,
 		Title: "sessions with an ephemeral each on three voters and three observers, " + beside}
-	for _, x := range []int{1, 15_000, 60_000} {
-		if err := g.besideSessions(ctx, c, x, system.Setup{Servers: 6, Observers: 3}); err != nil {
-			return fmt.Errorf("%d sessions on six servers: %w", x, err)
+	return g.besideSessions(ctx, c, []int{1, 15_000, 60_000}, system.Setup{Servers: 6, Observers: 3})
+}
+
+// besideSessions measures a curve, and what the sessions take of all servers' memory beyond that of the first point.
+func (g *growth) besideSessions(ctx context.Context, c *curve, xs []int, setup system.Setup) error {
+	first := int64(0)
+	for i, x := range xs {
+		took, memory, err := g.besideHeld(ctx, c, x, setup)
+		if err != nil {
+			return fmt.Errorf("%d sessions: %w", x, err)
 		}
+		if i == 0 {
+			first = memory
+			continue
+		}
+		g.facts = append(g.facts, fmt.Sprintf("**%d sessions with an ephemeral each** (%s): open after %s; %d MB "+
+			"resident in all servers together, %.1f KB a session more than with %d.", x, c.ID,
+			took.Round(100*time.Millisecond), memory/1e6, float64(memory-first)/1e3/float64(x), xs[0]))
 	}
 	return nil
 }
 
-func (g *growth) besideSessions(ctx context.Context, c *curve, x int, setup system.Setup) (err error) {
+// besideHeld measures a point on an ensemble of its own. It returns how long x sessions took to open, and the resident
+// memory of all servers.
+func (g *growth) besideHeld(
+	ctx context.Context, c *curve, x int, setup system.Setup,
+) (took time.Duration, memory int64, err error) {
 	e, err := g.up(ctx, setup)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	defer e.Down()
 	begin := time.Now()
 	release, err := g.hold(ctx, e, x)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	defer release()
-	took := time.Since(begin)
+	took = time.Since(begin)
 	cfg := g.config(e, load.Get, 64, load.OpenInFlight)
 	cfg.Mix, cfg.Rate = load.Mix{{Op: load.Get, Weight: 1}, {Op: load.Set, Weight: 1}}, besideRate
 	if err := g.point(ctx, e, c, float64(x), cfg); err != nil {
-		return err
+		return 0, 0, err
 	}
-	if n, err := held(ctx, e); err != nil || n < x {
-		return fmt.Errorf("%d of %d sessions are there at the end: %w", n, x, err)
+	switch n, err := held(ctx, e); {
+	case err != nil:
+		return 0, 0, err
+	case n < x:
+		return 0, 0, fmt.Errorf("at the end there are %d", n)
 	}
-	memory := int64(0)
 	for _, pid := range e.PIDs() {
 		p, err := load.ReadProcess(pid)
 		if err != nil {
-			return err
+			return 0, 0, err
 		}
 		memory += p.RSS
 	}
-	g.facts = append(g.facts, fmt.Sprintf("**%d sessions with an ephemeral each** on %d servers: open after %s; %d MB "+
-		"resident in all servers together, %.1f KB a session.", x, len(e.Hosts), took.Round(100*time.Millisecond),
-		memory/1e6, float64(memory)/1e3/float64(x)))
-	return nil
+	return took, memory, nil
 }
 
 // hold has processes of their own open and keep x sessions until release is called.
